@@ -89,7 +89,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def is_slow(item: pytest.Item) -> bool:
-    """Tell whether the quick tier leaves a test out."""
+    """Return whether the quick tier leaves a test out."""
     params = item.callspec.params if hasattr(item, "callspec") else {}
     rankers = {value for value in params.values() if isinstance(value, str)} & OTHER_RANKERS
     return bool(rankers) or any(mark.name in SLOW for mark in item.iter_markers())

@@ -182,7 +182,7 @@ def measurements() -> str:
 def commands() -> str:
     """Return the help texts of all verbs."""
     os.environ["COLUMNS"] = "88"
-    parts = ["# Every option\n\n`rankgrove VERB --help` prints the same texts.\n"]
+    parts = ["# Command-line options\n\n`rankgrove VERB --help` prints the same texts.\n"]
     parts += [
         f"## {verb}\n\n{summary[0].upper()}{summary[1:]}.\n\n"
         f"```text\n{verb_parser(verb).format_help()}```\n"
@@ -264,7 +264,7 @@ def write_navigation(source: Path) -> None:
             raise SystemExit(f"docs/index.md has no section {title}")
         text = found[1]
         if folder == "reference":
-            text += "- [Every option of the command line](reference/commands.md)\n"
+            text += "- [Command-line options](reference/commands.md)\n"
             api = ", ".join(f"[{API[name][0]}](reference/api/{name}.rst)" for name in API)
             text += f"- Python API: {api}\n"
         local = LINK.sub(lambda m, f=folder: m[1] + posixpath.relpath(m[2], f), text)

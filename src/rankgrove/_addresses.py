@@ -32,7 +32,7 @@ _MAX_MESSAGE = 300
 
 
 def is_address(path: Any) -> bool:
-    """Tell whether this is an address (``scheme://...``) rather than the path of a file."""
+    """Return whether this is an address (``scheme://...``) rather than the path of a file."""
     return isinstance(path, Address) or (isinstance(path, str) and bool(_ADDRESS.match(path)))
 
 
@@ -68,7 +68,7 @@ def _without_secrets(found: re.Match[str]) -> str:
 
 @dataclass(frozen=True)
 class ObjectStatus:
-    """What a store tells about an object.
+    """Size and version of an object in a store.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class Address(os.PathLike[str]):
         return self.with_name(self.stem + suffix)
 
     def is_file(self) -> bool:
-        """Tell whether this is an object that may be read.
+        """Return whether this is an object that may be read.
 
         Many stores deny access to objects that do not exist, so one that is denied counts as none.
         """
@@ -153,13 +153,13 @@ class Address(os.PathLike[str]):
         return self._known_file
 
     def is_dir(self) -> bool:
-        """Tell whether this is a folder."""
+        """Return whether this is a folder."""
         if self._known_file is None:
             return self._kind() == "directory"
         return not self._known_file
 
     def exists(self) -> bool:
-        """Tell whether there is an object or a folder."""
+        """Return whether there is an object or a folder."""
         return self._kind() is not None
 
     def iterdir(self) -> Iterator[Address]:
@@ -175,7 +175,7 @@ class Address(os.PathLike[str]):
         return iter([Address(url, is_file=is_file) for url, is_file in urls.items()])
 
     def matches(self) -> list[Address]:
-        """Return the addresses that this one, as a pattern, stands for, in order."""
+        """Return the addresses that match this one as a pattern, sorted."""
         with self._asking() as (system, path):
             found = sorted(system.glob(path))
             return [Address(system.unstrip_protocol(name)) for name in found]
@@ -217,7 +217,7 @@ class Address(os.PathLike[str]):
             raise OSError(errno.EIO, cause, str(self))
 
     def require_place(self) -> None:
-        """Raise OSError if it is known before long work that nothing can be written here."""
+        """Raise OSError early if nothing can be written to this address."""
         if not self.name or self._url.endswith("/"):
             raise IsADirectoryError(errno.EISDIR, "this is a folder, not an object", str(self))
         with self._asking() as (system, path):
@@ -296,7 +296,7 @@ class Address(os.PathLike[str]):
 
 
 def _is_denial(error: BaseException | None) -> bool:
-    """Tell whether an HTTP server refused a request."""
+    """Return whether an HTTP server refused a request."""
     return getattr(error, "status", None) in (401, 403)
 
 

@@ -46,7 +46,7 @@ class Curve:
 
     @property
     def has_few_points(self) -> bool:
-        """Whether the curve has so few points that they are drawn as markers."""
+        """Whether the points are drawn as markers, because there are few of them."""
         return len(self.values) < 10
 
 
@@ -77,7 +77,7 @@ def history_curves(source: Any, metric: str | None = None) -> list[Curve]:
 
 
 def steps_title(source: Any) -> str:
-    """Title of the x axis, which says how many steps of a ranker validation kept, and why."""
+    """Title of the x axis: the number of steps that validation kept, and the rule."""
     kept, rule = (getattr(source, name, None) for name in ("best_iteration_", "stopping_rule_"))
     return "iteration" if kept is None or rule is None else f"iteration ({kept} kept by {rule!r})"
 

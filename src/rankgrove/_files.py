@@ -107,7 +107,7 @@ def _uploading(address: Address) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def local_file(place: FilePath, content: bytes) -> Iterator[str]:
-    """Yield the path of a file for libraries that know no addresses; an object is written to one.
+    """Yield a local path for libraries without support of addresses; an object is copied from it.
 
     ``content`` is that of the object.
     """
@@ -254,7 +254,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def is_unlocked(path: Path) -> bool:
-    """Return whether no process holds the lock; False if this cannot be found out."""
+    """Return whether no process holds the lock; False if that is unknown."""
     try:
         with path.open("rb") as file:
             return _lock(file.fileno())

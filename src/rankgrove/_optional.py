@@ -1,4 +1,4 @@
-"""Import of optional libraries, with an error that says how to get them."""
+"""Import of optional libraries, with an error that names the package to install."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def load_plugin(point: EntryPoint) -> None:
 
 
 def import_failure(error: BaseException) -> str:
-    """Return a text that says why a module could not be imported."""
+    """Return the reason why a module could not be imported, as a text."""
     if isinstance(error, SystemExit):
         return f"it calls sys.exit({'' if error.code is None else repr(error.code)})"
     return f"{type(error).__name__}: {error}"

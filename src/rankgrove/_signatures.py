@@ -1,4 +1,4 @@
-"""The order of the arguments of a user's function, as far as their names tell it."""
+"""Check of the argument order of a user's function, by the names of the arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROLES = {name: role for role, names in _NAMES.items() for name in names}
 
 
 def has_other_order(function: Callable[..., Any], roles: Sequence[str]) -> bool:
-    """Return whether an argument bears a name of another role than its place has.
+    """Return whether an argument has the usual name of an argument at another position.
 
     LightGBM calls an objective with labels, scores, weights and groups, rankgrove with scores,
     labels, queries and weights: ``objective(y_true, y_pred, weight, group)`` would take one for the

@@ -1,4 +1,4 @@
-"""Curves of rankers over one thing that is varied."""
+"""Curves of rankers over one varied quantity."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from rankgrove.trees.ensemble import TreeEnsemble
 def goes_left(
     ensemble: TreeEnsemble, node: int, x: float, threshold: np.ndarray | None = None
 ) -> bool:
-    """Tell whether a row with this value of the node's feature goes left."""
+    """Return whether a row with this value of the node's feature goes left."""
     sets = ensemble.category_sets
     codes = None if sets is None else sets.codes(node)
     if codes is not None:

@@ -155,7 +155,7 @@ class GradientSampling(TreeSampler):
     other_rate: float = 0.1
 
     def draw(self, iteration: int, gradients: Floats32, hessians: Floats32 | None) -> Rows | None:
-        """Return the rows of this iteration, the rest of which weighs more."""
+        """Return the rows with the largest gradients, and a weighted sample of the others."""
         assert hessians is not None
         size = np.abs(gradients).sum(axis=0, dtype=np.float32)
         n_top = max(1, round(self.top_rate * self.shard.n_rows))

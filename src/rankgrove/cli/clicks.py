@@ -1,11 +1,10 @@
-"""Turn logged impressions into judgments, by a click model.
+"""Estimate judgments from logged impressions and clicks, by a click model.
 
 LOG: a table (CSV, TSV, Parquet) of impressions with the columns query, document, position, clicked
-and session, or events of OpenSearch UBI. Each query-document pair becomes one judgment: the grade
-is the relevance that the click model finds, the weight is how much is known of it. What cannot be
-used of the log is counted and left out; the counts are printed. `rankgrove join` matches judgments
-with features. Columns with other names are named by --impression-query, --impression-position and
-so on.
+and session, or events of OpenSearch UBI. --impression-query, --impression-position and so on give
+other names of columns. Each query-document pair becomes one judgment: the grade is the relevance
+that the click model estimates, the weight is the amount of evidence for it. Unusable rows are left
+out, and their counts are printed. `rankgrove join` matches judgments with features.
 """
 
 from __future__ import annotations

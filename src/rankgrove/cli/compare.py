@@ -1,26 +1,29 @@
-"""Compare rankers on the same folds: means, which differences are real, and what they cost.
+"""Compare rankers on the same folds: means, significant differences, training and scoring time.
 
 DATA is a file (its queries are divided into folds), a folder of folds (Fold1/train.txt ...,
-S1.txt ..., set1.train.txt ..., or one train, vali and test file), or several of those. Every fit is
-kept in the folder of results as it finishes: the same command goes on where it was stopped, and
-several processes may work on it together. `rankgrove report` makes a page of it.
+S1.txt ..., set1.train.txt ..., or one train, vali and test file), or several of those. Every
+finished fit is stored in the results folder: the same command resumes an interrupted study, and
+several processes may work on it together. `rankgrove report` writes the results as an HTML page.
 
-RANKER is a name with parameters: lambdamart, "rf-hybrid:listwise_levels=4,n_estimators=300"; with
-several values it is a grid, "rcrank:max_depth=3..6,learning_rate=0.11|0.15", of which each fold
-takes the best on its validation part. Other libraries: lightgbm:lambdarank, xgboost:rank:ndcg,
-catboost:YetiRank, sklearn:RandomForestRegressor, each perhaps with ":name=value,...". Scores made
-elsewhere (higher is better): scores:FILE, a score per row of DATA, or one file per fold as
-scores:run{fold}.txt; scores:column=NAME, a feature (of text also by its number) or another column
-of a table, which stays a feature or none (--ignore NAME). Models trained before: model:FILE, which
-is only measured, on the test part of every fold. A label of your own comes first:
-"small=lambdamart:max_leaf_nodes=7".
+RANKER is one of
+  lambdamart                           a name
+  rf-hybrid:listwise_levels=4          with parameters
+  "rcrank:max_depth=3..6,l2=0|1"       a grid: each fold takes the best on its validation part
+  lightgbm:lambdarank, xgboost:rank:ndcg, catboost:YetiRank, sklearn:RandomForestRegressor
+                                       another library, optionally with ":name=value,..."
+  model:FILE                           a trained model, evaluated on the test part of every fold
+  scores:FILE, scores:run{fold}.txt    scores (higher is better), one per row, or a file per fold
+  scores:column=NAME                   scores in a column (a feature of text also by its number),
+                                       which remains a feature of the rankers (--ignore NAME)
+  run:FILE                             a TREC run, or a table of query, document and score. DATA are
+                                       then judgments, such as qrels; documents are matched by id,
+                                       and a judged query that the run lacks counts 0
+A label may come first: "small=lambdamart:max_leaf_nodes=7".
 
-Runs: with run:FILE (TREC's lines, or a table of query, document and score) DATA are judgments, such
-as qrels; documents are matched by their ids, and a judged query that a run lacks counts 0 for it.
-
---fail-if-worse METRIC is a gate for scripts: the exit code is 3 if a ranker is significantly worse
-than the baseline (without --baseline, the first ranker) by the paired test over queries. It is 1 if
-the comparison cannot decide: a model cannot be measured, or there are too few queries.
+--fail-if-worse METRIC is a quality gate for scripts: the exit code is 3 if a ranker is
+significantly worse than the baseline (without --baseline, the first ranker) in the paired test over
+queries. It is 1 if the gate cannot decide: a model cannot be evaluated, or there are too few
+queries.
 """
 
 from __future__ import annotations
@@ -76,8 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--study",
         metavar="FILE",
-        help="TOML file that holds the rankers and options, or the name of a study that comes with "
-        "rankgrove (missing, rcrank); options given here win",
+        help="TOML file with rankers and options, or the name of a built-in study (missing, "
+        "rcrank); options of the command line override it",
     )
     add_metric_option(parser, ["ndcg@10", "map", "mrr"])
     add_preset_option(parser)
@@ -97,9 +100,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--naive-twin",
         action="store_true",
         default=None,
-        help="beside each ranker that corrects clicks (position_bias), also fit it without",
+        help="also fit each ranker with a position_bias without it, for comparison",
     )
-    parser.add_argument("--baseline", metavar="LABEL", help="ranker to mark the others against")
+    parser.add_argument(
+        "--baseline", metavar="LABEL", help="ranker with which the others are compared"
+    )
     parser.add_argument(
         "--fail-if-worse",
         metavar="METRIC",
@@ -111,7 +116,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--save-best",
         type=out_path,
         metavar="MODEL",
-        help="train the ranker and setting with the best validation value for use, and write it",
+        help="train the ranker and setting with the best validation metric again, and save it",
     )
     add_data_options(parser)
     parser.set_defaults(repeats=None, seed=None)  # a study file may say otherwise
@@ -131,19 +136,22 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 
     group = parser.add_argument_group("running")
     group.add_argument(
-        "--out", default="results", metavar="FOLDER", help="folder of results (default: results)"
+        "--out", default="results", metavar="FOLDER", help="results folder (default: results)"
     )
     add_workers_option(group)
     group.add_argument(
-        "--backend", default="loky", metavar="NAME", help="of joblib: loky (default), dask, ray"
+        "--backend",
+        default="loky",
+        metavar="NAME",
+        help="joblib backend of the workers: loky (default), dask, ray",
     )
     group.add_argument(
         "--memory-limit",
         type=checked(read_size),
         metavar="SIZE",
-        help="of all running fits together, such as 8GB; a fit that wants more fails",
+        help="memory of all running fits together, such as 8GB; a fit that exceeds its share fails",
     )
-    group.add_argument("--retry", action="store_true", help="run fits that failed once more")
+    group.add_argument("--retry", action="store_true", help="run failed fits again")
     add_quiet_option(group)
 
 
@@ -151,14 +159,16 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of significance tests and of the printed table."""
     group = parser.add_argument_group("the table")
     add_significance_options(group)
-    group.add_argument("--by-fold", action="store_true", help="also a table of the folds")
+    group.add_argument("--by-fold", action="store_true", help="also print a table of the folds")
     group.add_argument(
-        "--by-setting", action="store_true", help="also every setting of the grids, as papers do"
+        "--by-setting",
+        action="store_true",
+        help="also print every setting of the grids, as papers do",
     )
     group.add_argument(
         "--paper-tests",
         action="store_true",
-        help="also t and Wilcoxon tests against the baseline side by side, with papers' marks",
+        help="also print t and Wilcoxon tests against the baseline, with the marks of papers",
     )
     group.add_argument(
         "--table-format",
@@ -317,7 +327,7 @@ def _require_power(values: Any, data: str, metric: str, alpha: float) -> None:
 
 
 def run_and_compare(study: Study, arguments: argparse.Namespace) -> Comparison:
-    """Run a study as the options say."""
+    """Run a study with the options of the command line."""
     from rankgrove.experiments.comparing import compare_study
     from rankgrove.experiments.results import Significance
     from rankgrove.experiments.running import Run

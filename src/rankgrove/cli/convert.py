@@ -1,7 +1,8 @@
 """Write a data file in another format.
 
-The name of OUTPUT decides: .parquet, or LETOR text for .txt, .letor, .svm, .svmlight, .libsvm and
-.dat, also with .gz, .bz2, .xz or .zst. Values, labels, query ids and comments read back exactly.
+The suffix of OUTPUT determines the format: .parquet, or LETOR text for .txt, .letor, .svm,
+.svmlight, .libsvm and .dat, also with .gz, .bz2, .xz or .zst. Values, labels, query ids and
+comments round-trip exactly.
 """
 
 from __future__ import annotations

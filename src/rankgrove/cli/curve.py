@@ -1,4 +1,4 @@
-"""Measure rankers over one thing that is varied, as data and as a plot.
+"""Evaluate rankers over one varied quantity (training size, steps, ...), as data and as a plot.
 
 KIND is one of
   learning      share of the training queries      convergence   after each step of a fit
@@ -7,11 +7,11 @@ KIND is one of
   strength      single trees, split by split       features      number of features, best first
   variance      bias and variance over samples of the training queries (--repeats: their number)
 
-Writes KIND.csv, KIND.svg and, with plotly, KIND.html into the folder of results, with the 95 %
+Writes KIND.csv, KIND.svg and, with plotly, KIND.html into the results folder, with the 95 %
 bootstrap interval of each mean over queries (not for strength, which has curves of test and
-training parts, and the correlation of trees in trees.csv) and the time of fits and scores. Fits are
-stored there like those of `compare`, and go on where they were stopped. The exit code is 1 if a
-ranker has no such curve, or its fits failed; the others are drawn.
+training parts, and the correlation of trees in trees.csv) and with training and scoring times.
+Finished fits are stored there, as by `compare`, so that an interrupted command can be resumed. The
+exit code is 1 if a ranker has no such curve, or its fits failed; the others are drawn.
 """
 
 from __future__ import annotations

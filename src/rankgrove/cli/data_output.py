@@ -82,7 +82,7 @@ def output_summary(data: Dataset, output: str) -> dict[str, Any]:
 
 
 def summary_text(summary: dict[str, Any]) -> str:
-    """Return the line that says what was written."""
+    """Return the summary line of the written file."""
     return (
         f"{summary['output']}: {counted(summary['rows'], 'row')}, "
         f"{counted(summary['queries'], 'query')}, {counted(summary['features'], 'feature')}, "

@@ -1,8 +1,8 @@
-"""Show rankgrove at work on built-in data.
+"""Compare rankers of all families on synthetic data.
 
-Makes judgments shaped like MSLR-WEB10K, compares rankers of all families on them, and prints a
-table that says which differences are real; the page with charts is written beside the results.
-Takes under two minutes on two cores.
+Generates judgments shaped like MSLR-WEB10K, compares rankers of all families on them, and prints a
+table with significance tests. An HTML page with charts is written to the results folder. Takes
+under two minutes on two cores.
 """
 
 from __future__ import annotations

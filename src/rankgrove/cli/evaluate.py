@@ -1,8 +1,8 @@
-"""Measure scores against judged data.
+"""Evaluate scores on judged data.
 
 SCORES has one number per line, in the order of the rows of DATA (text, also .gz; .npy; or - for
-standard input). Larger scores rank higher. The table says what a query without a relevant document
-counts, and how many queries count.
+standard input). Larger scores rank higher. The table shows how queries without a relevant document
+are treated, and how many queries count.
 
 SCORES may also be a run: TREC's `topic Q0 document rank score tag` lines, or a table with columns
 of query, document and score. DATA are then judgments (TREC qrels, an export of Quepid, a table,
@@ -66,8 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--absent-queries",
         choices=("zero", "skip", "error"),
-        help="judged queries that a run lacks count 0 (the default, as with trec_eval -c), are "
-        "left out (as with trec_eval), or are an error",
+        help="judged queries that are not in the run count 0 (the default, as with trec_eval -c), "
+        "are left out (as with trec_eval), or are an error",
     )
     add_json_option(parser)
     add_judgment_options(parser)
@@ -121,7 +121,7 @@ def _evaluate_rows(arguments: argparse.Namespace) -> tuple[Evaluation, dict[str,
 
 
 def _is_run(arguments: argparse.Namespace) -> bool:
-    """Tell whether SCORES names its documents: a TREC run, or a table with a column of scores.
+    """Return whether SCORES names its documents: a TREC run, or a table with a column of scores.
 
     Scores beside qrels, which have no rows in an order of their own, can be nothing else.
     """

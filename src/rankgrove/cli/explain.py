@@ -1,17 +1,17 @@
 """Explain why documents are ranked as they are, and which features matter.
 
-  MODEL                                 which features the model splits by
-  MODEL DATA                            which features move the scores of these documents
-  MODEL DATA --query-id Q                  what carries the top of the query's list
-  MODEL DATA --query-id Q --document A     what makes up the document's score
+  MODEL                                    importances by gain and by number of splits
+  MODEL DATA                               mean absolute SHAP values of these documents
+  MODEL DATA --query-id Q                  features that raise the top documents of the query
+  MODEL DATA --query-id Q --document A     SHAP values of one document
   MODEL DATA --query-id Q --document A --above B
-                                        why A stands above (or below) B
-  MODEL DATA --permutation              what a metric loses when a feature is shuffled
-  MODEL DATA --dependence F [G]         how scores depend on a feature, or on two
-  MODEL DATA --interactions             which pairs of features act together
+                                           why A ranks above (or below) B
+  MODEL DATA --permutation                 permutation importances: loss of the metric
+  MODEL DATA --dependence F [G]            partial dependence on one feature, or on two
+  MODEL DATA --interactions                SHAP interaction values: pairs of features
 
-Effects are exact Shapley values (SHAP): they add up to the score. A document is named by its id,
-as @3 by its rank, and where data have no document ids by its number within the query, from 1.
+Effects are exact Shapley values (SHAP): they add up to the score. A document is given by its id, by
+its rank (@3), or, if the data have no document ids, by its number within the query, from 1.
 """
 
 from __future__ import annotations
@@ -61,7 +61,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     details = parser.add_argument_group("details")
     add_metric_option(details, ["ndcg@10"])
     details.add_argument(
-        "--shuffles", type=int, metavar="N", help="of each feature, for --permutation (default: 5)"
+        "--shuffles",
+        type=int,
+        metavar="N",
+        help="shuffles of each feature, for --permutation (default: 5)",
     )
     add_seed_option(details)
     parser.set_defaults(seed=None)  # it has no effect without --permutation

@@ -1,10 +1,10 @@
 """Write a model for another library or a search engine.
 
---check scores your data with the file before it takes its place, in the target's own arithmetic
-and, if it is installed, by the target's own library, and fails without a file if a document changes
-its rank. If the file takes missing values for 0, it is compared with the model as trained, too.
---check-response compares the file with the scores that the live engine returned, computed again
-from the features that it logged.
+--check compares the scores of the exported file with those of the model on your data: in the
+target's arithmetic and, if it is installed, by the target's library. If the rank of a document
+changes, the command fails and writes no file. If the file treats missing values as 0, it is also
+compared with the model as trained. --check-response computes scores from the features that the live
+engine logged, and compares them with the scores that it returned.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from rankgrove.formats.exporting import MISSING, TARGETS
 
     parser.add_argument("model", help="model file written by `rankgrove train`")
-    parser.add_argument("--to", required=True, choices=tuple(TARGETS), help="who is to read it")
+    parser.add_argument("--to", required=True, choices=tuple(TARGETS), help="target format")
     parser.add_argument("--out", required=True, metavar="FILE", type=out_path, help="file to write")
     parser.add_argument(
         "--missing",
         choices=MISSING,
-        help="missing values: kept as in the model, or taken for 0 (default: kept if the target "
-        "can; 0 for engines that give 0 to absent features, if training saw no missing value)",
+        help="missing values: kept as in the model, or treated as 0 (default: kept if the target "
+        "supports them; 0 for engines that read absent features as 0, if training saw no missing "
+        "value)",
     )
     parser.add_argument(
         "--feature-names",
@@ -55,12 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--known-features",
         metavar="FILE",
-        help="features that the target has, one per line: a model that asks for others is refused",
+        help="features that the target has, one per line: a model that uses others is refused",
     )
     parser.add_argument(
         "--with-request",
         action="store_true",
-        help="also write what is uploaded to the search engine, beside the file",
+        help="also write the request bodies for uploading the model to the search engine",
     )
     parser.add_argument(
         "--check", metavar="DATA", type=data_path, help="compare the scores of these documents"
@@ -74,21 +75,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--log-name",
         dest="feature_log_name",
         metavar="NAME",
-        help="name of the log, where the LTR plugin wrote several",
+        help="name of the feature log, if the LTR plugin wrote several",
     )
     parser.add_argument(
         "--allow-changed-ranks",
         type=int,
         default=0,
         metavar="N",
-        help="ranks that may change in the check (default: 0)",
+        help="number of ranks that may change in the check (default: 0)",
     )
     add_json_option(parser)
     add_column_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write the file; if it is to be compared, put it in place only after that."""
+    """Write the file; with a check, put it in place only if the check passes."""
     from rankgrove import load_model
 
     named = (arguments.feature_names, arguments.known_features)

@@ -66,13 +66,13 @@ class HelpParser(argparse.ArgumentParser):
             self.error(f"unexpected {text!r}: repeat {option} for each value ({option} {text})")
 
     def _repeats(self, option: str) -> bool:
-        """Return whether an option collects the values of its repetitions."""
+        """Return whether repetitions of an option accumulate their values."""
         repeated = {a.dest for a in self._actions if isinstance(a, argparse._AppendAction)}
         found = self._option_string_actions.get(option)
         return found is not None and found.dest in repeated
 
     def _hint(self, option: str) -> str | None:
-        """Return what to do instead of an unknown option, if that is known."""
+        """Return advice on an unknown option, if there is any."""
         from rankgrove.rankers.base.wording import ADVICE, PARAMETERS_ELSEWHERE
 
         known = self._option_string_actions

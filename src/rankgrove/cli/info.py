@@ -1,8 +1,7 @@
 """Describe a data file or a model file.
 
-Of data: rows, queries, features, how often each grade occurs, how long queries are, what is
-missing, which features are constant, and what often goes wrong. Of a model: its kind, size, columns
-and parameters.
+For data: rows, queries, features, a histogram of the grades, documents per query, missing values,
+constant features, and common problems. For a model: its kind, size, columns and parameters.
 """
 
 from __future__ import annotations

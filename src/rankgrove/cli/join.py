@@ -6,10 +6,10 @@ as query, document and grade. FEATURES: search responses with the features that 
 Elasticsearch or OpenSearch, Solr or Vespa logged (one JSON document, or one per line), or a table
 with one column per feature. Both may be a folder of files.
 
-Rows are matched by query and document, as they are written. What does not match is counted and
-left out; the counts are printed. Columns of categories are kept if their type says so, or if
---categorical names them; other texts are left out. If less than half of the judged documents have
-features, nothing is written (--min-matched).
+Rows are matched by query and document ids, without any normalisation. Rows that do not match are
+left out, and their counts are printed. Columns of a categorical type, and those that --categorical
+names, are kept as categories; other texts are left out. If less than half of the judged documents
+have features, nothing is written (--min-matched).
 """
 
 from __future__ import annotations

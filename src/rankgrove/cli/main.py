@@ -30,25 +30,25 @@ from rankgrove.errors import DataWarning, GateError, RankgroveError
 
 # Verb -> what it does, in one line. The module of `score-bench` is `score_bench`.
 VERBS = {
-    "info": "describe a data file: queries, grades, features, and what looks wrong",
+    "info": "describe a data file (queries, grades, features, warnings) or a model",
     "convert": "write a data file in another format (LETOR text, Parquet, ...)",
     "split": "divide a data file by query into training, validation and test files",
     "join": "match judgments with features that a search engine logged",
-    "clicks": "turn logged impressions into judgments, or examination probabilities",
-    "rankers": "list the rankers: family, paper, what they optimise, key parameters",
+    "clicks": "estimate judgments or examination probabilities from logged clicks",
+    "rankers": "list the rankers: family, paper, training objective, key parameters",
     "train": "train a ranker on judged data and write it to a model file",
     "predict": "score a data file with a model",
-    "evaluate": "measure a file of scores against judged data",
-    "explain": "say why documents are ranked as they are, and which features matter",
+    "evaluate": "compute metrics of a file of scores on judged data",
+    "explain": "explain scores and ranks by SHAP values, and show feature importances",
     "show": "draw a tree of a model",
     "compare": "compare rankers on the same folds, and test their differences",
     "report": "write an HTML page of a comparison",
-    "tune": "search the parameters of a ranker",
-    "curve": "measure rankers over training size, trees, sub-sample, features, ...",
+    "tune": "tune the hyperparameters of a ranker",
+    "curve": "draw curves of a metric over training size, trees, features, ...",
     "export": "write a model for another library or a search engine",
     "serve": "score documents over HTTP",
     "score-bench": "measure how fast a model scores your data",
-    "demo": "compare rankers of all families on built-in data and write a page",
+    "demo": "compare rankers of all families on synthetic data and write a page",
 }
 
 OK, FAILURE, USAGE, WORSE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
@@ -128,7 +128,7 @@ def _show_warning(
     message: Any,
     *where: Any,
 ) -> None:
-    """Show a warning about data once, whatever part of the command comes to it again."""
+    """Show each warning about data once per command."""
     if isinstance(message, DataWarning):
         said = in_options(str(message), arguments)
         if said not in shown:

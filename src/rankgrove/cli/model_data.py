@@ -47,7 +47,7 @@ def load_training(paths: Sequence[str], arguments: argparse.Namespace) -> Any:
 
 
 def _streams(paths: Sequence[str], arguments: argparse.Namespace) -> bool:
-    """Return whether training data are streamed: as the options say, else by their size."""
+    """Return whether training data are streamed: by the options, else by their size."""
     from rankgrove.data.reading.loading import files_in, is_folder
     from rankgrove.data.scanning.memory_estimate import should_stream
 

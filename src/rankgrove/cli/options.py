@@ -19,12 +19,12 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_column_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Add the options that say what data files are and what their columns are."""
+    """Add the options for the format of data files and the roles of their columns."""
     return _add_reading_options(parser, "judgments", "features", "files")
 
 
 def add_judgment_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say where the labels, queries and document ids of a file are."""
+    """Add the options for the labels, queries and document ids of a file."""
     add_threads_option(_add_reading_options(parser, "judgments", "labels", "files"))
 
 
@@ -34,7 +34,7 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
-    """Add all options that say how to read judged data."""
+    """Add all options for reading judged data."""
     add_threads_option(_add_reading_options(parser, "judgments", "features", "labels", "files"))
 
 
@@ -44,8 +44,8 @@ def _add_reading_options(parser: argparse.ArgumentParser, *groups: str) -> argpa
 
     group = parser.add_argument_group(
         "reading data",
-        "LETOR / svmlight text (also .gz, .bz2, .xz, .zst), Parquet, Feather / Arrow, CSV / TSV\n"
-        "and .npz are told apart by the name of the file.",
+        "The suffix of a file determines its format: LETOR / svmlight text (also .gz, .bz2, .xz,\n"
+        ".zst), Parquet, Feather / Arrow, CSV / TSV, .npz.",
     )
     for option in fields(LoadArguments):
         if option.metadata["group"] in groups:
@@ -93,7 +93,7 @@ def add_seed_option(parser: argparse._ActionsContainer, default: int = 0) -> Non
         type=int,
         default=default,
         metavar="N",
-        help=f"seed of everything that is random (default: {default})",
+        help=f"random seed (default: {default})",
     )
 
 
@@ -105,12 +105,15 @@ def add_quiet_option(parser: argparse._ActionsContainer) -> None:
 def add_early_stopping_option(parser: argparse.ArgumentParser) -> None:
     """Add ``--early-stopping-rounds``."""
     parser.add_argument(
-        "--early-stopping-rounds", type=int, metavar="N", help="stop after N rounds without gain"
+        "--early-stopping-rounds",
+        type=int,
+        metavar="N",
+        help="early stopping after N rounds without improvement",
     )
 
 
 def add_fold_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how data are divided into folds."""
+    """Add the options for dividing data into folds."""
     parser.add_argument(
         "--folds",
         type=int,
@@ -128,14 +131,14 @@ def add_fold_options(parser: argparse.ArgumentParser) -> None:
 def add_label_shift_option(parser: argparse.ArgumentParser) -> None:
     """Add ``--label-shift``."""
     parser.add_argument(
-        "--label-shift", type=int, metavar="N", help="added to all labels (default: 0)"
+        "--label-shift", type=int, metavar="N", help="add N to all labels (default: 0)"
     )
 
 
 def add_view_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what part of the training data rankers see."""
+    """Add the options that restrict the training data of all rankers."""
     parser.add_argument(
-        "--train-share", type=float, metavar="X", help="learn from this share of the queries only"
+        "--train-share", type=float, metavar="X", help="train on this share of the queries only"
     )
     parser.add_argument(
         "--best-features",
@@ -146,8 +149,8 @@ def add_view_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--feature-order",
         choices=["lambdamart", "study"],
-        help="models whose splits count: one of LambdaMART (the default), or all of the study, "
-        "which are fitted to the whole training part first",
+        help="models whose splits are counted: one LambdaMART model (the default), or all models "
+        "of the study, which are first fitted to the whole training part",
     )
 
 
@@ -173,7 +176,7 @@ def add_ranker_option(
         required=required,
         choices=choices,
         metavar="RANKER",
-        help="ranker to fit and measure; may be repeated"
+        help="ranker to train and evaluate; may be repeated"
         + (f" (default: {', '.join(choices)})" if choices else ""),
     )
 
@@ -196,7 +199,7 @@ def add_significance_options(parser: argparse._ActionsContainer) -> None:
         help=f"test of differences between queries' values (default: {TESTS[0]})",
     )
     parser.add_argument(
-        "--alpha", type=float, default=0.05, help="p-value of a real difference (default: 0.05)"
+        "--alpha", type=float, default=0.05, help="significance level (default: 0.05)"
     )
 
 
@@ -221,8 +224,8 @@ def add_metric_option(parser: argparse._ActionsContainer, default: Sequence[str]
         dest="metrics",
         metavar="NAME",
         type=checked(_metric_name),
-        help="what to measure: name, name@k or name@k(option=value,...); where one metric decides, "
-        f"it is the first (default: {' '.join(default)})",
+        help="metrics: name, name@k or name@k(option=value,...); early stopping and choices of "
+        f"models use the first (default: {' '.join(default)})",
     )
 
 
@@ -251,7 +254,7 @@ def data_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def load_data(path: Any, arguments: argparse.Namespace, **changes: Any) -> Dataset:
-    """Load a data file as the options say, except for ``changes``."""
+    """Load a data file with the options of the command line, but with ``changes``."""
     from rankgrove.data.reading.loading import load
 
     return load(path, **(data_options(arguments) | changes))

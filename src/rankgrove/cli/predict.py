@@ -1,11 +1,11 @@
 """Score a data file with a model: one score per line, in the order of the data.
 
 Scores are comparable only within a query. A table (CSV, Parquet, Arrow) needs no labels. Files are
-read, scored and written batch by batch, so that those larger than memory work. A model that scores
-a document against the others of its query needs data that are sorted by query.
+read, scored and written batch by batch (out-of-core), so that they may exceed memory. A model that
+compares the documents of a query needs data that are sorted by query.
 
 An output that ends in .run (TREC), .csv, .tsv or .parquet holds the ids of queries and documents
-beside the scores; its data are loaded whole, and need query ids.
+beside the scores; for it, data are loaded whole and need query ids.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--n-steps",
         type=int,
         metavar="N",
-        help="score by the first N boosting iterations or trees alone (default: all)",
+        help="use only the first N boosting iterations or trees (default: all)",
     )
     parser.add_argument(
         "--proba",

@@ -1,9 +1,9 @@
 """List the rankers that can be trained.
 
-Shows each ranker's name, family, paper, what its training makes better, and its key parameters with
-their defaults: those that it declares itself, or the ranker of which it is a variant. Settings that
-papers have names for follow, by these names. `rankgrove train RANKER --help` lists all parameters.
-`--papers` shows the settings of papers that `train --as-in-paper` takes.
+Shows each ranker's name, family, paper, training objective, and its own parameters with their
+defaults (or the ranker of which it is a variant), and the settings of papers by name. `rankgrove
+train RANKER --help` lists all parameters. `--papers` shows the settings of papers for
+`train --as-in-paper`.
 """
 
 from __future__ import annotations

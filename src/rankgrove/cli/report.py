@@ -1,9 +1,9 @@
-"""Write one HTML page of a study's results.
+"""Write the results of a study as one HTML page.
 
-RESULTS is the folder of `rankgrove compare --out`. The page holds everything it needs (no network,
-works from a file): the table with the convention spelled out, differences query by query with their
-documents, convergence, costs, grades by rank, feature importances, and the settings to repeat it.
-A study that still runs gives a page of what is finished.
+RESULTS is the folder of `rankgrove compare --out`. The page works offline. It has the table of
+rankers with its conventions, differences by query with their documents, convergence, training and
+scoring times, grades by rank, feature importances, and the settings to repeat the study. While a
+study still runs, the page shows the finished fits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measure how fast a model scores your data on this machine.
 
-Prints throughput for the whole file, with one thread and with all, and the latency of one query
-after another: what a search engine waits for when it ranks one result list on one thread.
+Prints the throughput for the whole file, with one thread and with all, and the latency per query on
+one thread, which is the time that a search engine waits for one result list.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ SUFFIXES = (".run", ".trec", ".csv", ".tsv", ".parquet")
 
 
 def holds_ids(path: str | None) -> bool:
-    """Tell whether an output of this name holds ids beside the scores."""
+    """Return whether an output of this name holds ids beside the scores."""
     return path is not None and file_path(path).suffix.lower() in SUFFIXES
 
 

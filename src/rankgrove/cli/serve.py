@@ -1,14 +1,14 @@
 """Score documents over HTTP: JSON or Arrow in, scores out.
 
-Each MODEL is a model file, asked under the name of the file without its ending; NAME=MODEL gives it
-another name. POST /score asks the first, POST /models/NAME/score any. GET /models, /health, /ready
-and /metrics describe the server. A model file that is replaced is loaded anew; a damaged one is
-reported, and the old model stays. SIGTERM drains: /ready answers 503 and responses end their
-connections for --drain-seconds, then the server stops when requests in flight are answered; Ctrl-C
-skips the draining. docs/how-to/serving.md shows requests and responses.
+Each MODEL is a model file; its name is that of the file without the suffix, or NAME in NAME=MODEL.
+POST /score uses the first model, POST /models/NAME/score any. GET /models, /health, /ready and
+/metrics describe the server. A replaced model file is loaded again; if it is damaged, the server
+reports it and keeps the old model. After SIGTERM the server drains for --drain-seconds (/ready
+answers 503, responses close their connections), then it answers the requests in flight and stops;
+Ctrl-C skips the draining. docs/how-to/serving.md shows requests and responses.
 
-There is no encryption and no authentication: listen beyond this machine (--host) only behind a
-proxy that does both.
+There is no encryption and no authentication: listen on other addresses than loopback (--host) only
+behind a proxy that does both.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=positive_int,
         default=64,
         metavar="N",
-        help="requests that wait or are scored, per process; more get 503 (%(default)s)",
+        help="requests that wait or are scored, per process; further ones get 503 (%(default)s)",
     )
     parser.add_argument(
         "--read-seconds",
@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         default=5.0,
         metavar="S",
-        help="how long requests are still taken after SIGTERM (%(default)s)",
+        help="how long requests are still accepted after SIGTERM (%(default)s)",
     )
     parser.add_argument(
         "--stop-seconds",

@@ -1,8 +1,7 @@
 """Show a tree of a model, as text or as a picture.
 
-Under each condition stands first what follows where it holds, then where it does not; numbers in
-brackets are the training documents that came there. Values of leaves are what the tree adds to the
-score.
+Below each condition come the branch where it is true and the branch where it is false; numbers in
+brackets are the training documents of the node. The tree adds the value of a leaf to the score.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Divide a data file by query into training, validation and test files.
 
 Queries are drawn at random; all rows of a query go to one file, in the order of DATA. The same
-data, shares and seed give the same files. The names of the outputs decide their formats, as for
-`rankgrove convert`. If one cannot be written, none is: the old files stay.
+data, shares and seed give the same files. The suffix of an output determines its format, as in
+`rankgrove convert`. If one output cannot be written, none is, and the old files remain.
 """
 
 from __future__ import annotations

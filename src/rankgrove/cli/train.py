@@ -1,7 +1,7 @@
 """Train a ranker on judged data and write it to a model file.
 
-The model is cut where the first metric was best on the validation data. `rankgrove train RANKER
---help` lists the parameters of a ranker.
+The model keeps the steps up to the best value of the first metric on the validation data.
+`rankgrove train RANKER --help` lists the parameters of a ranker.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _add_ranker_options(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument(
         "--stopping-rule",
         choices=sorted(STOPPING_RULES),
-        help="which step counts as the best one on validation data (best)",
+        help="rule that chooses the best step on validation data (default: best)",
     )
     parser.add_argument("--init-model", metavar="MODEL", help="model to start from")
     add_seed_option(parser)
@@ -387,7 +387,7 @@ def _ranker(arguments: argparse.Namespace) -> Any:
 
 
 def _interrupted(ranker: Any, train: Any, options: dict[str, Any]) -> bool:
-    """Fit the ranker; return whether Ctrl-C ended it when something was finished."""
+    """Fit the ranker; return whether Ctrl-C ended the fit with a partial model."""
     try:
         ranker.fit(train, **options)
     except KeyboardInterrupt:
@@ -398,7 +398,7 @@ def _interrupted(ranker: Any, train: Any, options: dict[str, Any]) -> bool:
 
 
 def _keep_finished_models(ranker: Any, arguments: argparse.Namespace) -> None:
-    """Let the outputs of an interrupted fit replace no file, and say what is written where."""
+    """Redirect outputs of an interrupted fit that would replace files, and print where they are."""
     kept = printable(arguments.out) if file_path(arguments.out).exists() else None
     for name in ("out", "card"):
         given = getattr(arguments, name)

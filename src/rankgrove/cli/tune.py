@@ -1,9 +1,9 @@
-"""Search the parameters of a ranker by Optuna, on query-wise folds.
+"""Tune the hyperparameters of a ranker with Optuna, on query-wise folds.
 
-RANKER may fix some parameters ("lambdamart:n_estimators=200"); the others that its table declares
-worth a search are tried. Trials are judged by the metric on the validation parts of the folds, and
-given up early where they do worse than most; test parts play no part. Every fit is kept in the
-folder of results: the same command goes on where it was stopped. Needs optuna
+RANKER may fix some parameters ("lambdamart:n_estimators=200"); the others that its parameter table
+marks for tuning are searched. A trial is judged by the metric on the validation parts of the folds,
+and pruned if it is worse than the median; test parts are not used. Every finished fit is stored in
+the results folder, so that the same command resumes an interrupted search. Needs optuna
 (pip install 'rankgrove[tune]').
 """
 

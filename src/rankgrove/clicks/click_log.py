@@ -130,7 +130,7 @@ _COLUMNS = ("query", "document", "position", "clicked", "session")
 
 
 def _read(source: Any) -> LogTable:
-    """Read a log whose reader sees the impressions alone, and tell what was left out of it."""
+    """Read the impressions of a log, and warn of rows that could not be used."""
     log = read_impressions(source)
     if log.rows():
         warnings.warn(f"{log} (read_impressions returns the counts)", DataWarning, stacklevel=3)

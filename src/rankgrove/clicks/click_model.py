@@ -1,4 +1,4 @@
-"""Click models: what sessions say about the relevance of documents, and about examination.
+"""Click models: estimates of relevance and examination from sessions.
 
 A click model is one module with a function ``estimate(log, prior)`` and one line in ``MODELS``.
 Probabilities have a Beta prior with ``prior`` pseudo-observations, half of them clicks: an estimate

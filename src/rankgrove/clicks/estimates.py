@@ -1,4 +1,4 @@
-"""Off-policy estimates: what another ranking would have earned, from the log of the shown one."""
+"""Off-policy evaluation: the expected clicks of another ranking, from the log of the shown one."""
 
 from __future__ import annotations
 

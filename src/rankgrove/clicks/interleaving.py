@@ -1,4 +1,4 @@
-"""Interleaving: two rankings in one result list, and which of them users preferred."""
+"""Interleaving: two rankings merged into one result list, and a test of users' preference."""
 
 from __future__ import annotations
 

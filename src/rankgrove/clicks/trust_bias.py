@@ -95,7 +95,7 @@ def _share(place: Any, weight: Floats, clicked: Floats) -> Floats:
 
 
 def _shown_at_several(log: ClickLog) -> Any:
-    """Tell which pairs were shown at more than one position."""
+    """Return which pairs were shown at more than one position."""
     lowest = np.full(log.n_pairs, np.iinfo(np.int64).max)
     highest = np.zeros(log.n_pairs, np.int64)
     np.minimum.at(lowest, log.pair, log.position)

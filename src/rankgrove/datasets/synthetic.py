@@ -175,6 +175,6 @@ def draw_utility(
 
 
 def grades_of(utility: Floats, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Cut utility into grades 0, 1, ... so that the given share of documents gets each."""
+    """Cut utility into grades 0, 1, ... with the given shares of documents."""
     limits = np.quantile(utility, np.cumsum(shares)[:-1])
     return np.searchsorted(limits, utility, side="right").astype(np.float64)

@@ -22,7 +22,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class MissingWorkers(Exception):  # noqa: N818
-    """Workers that have not connected in time; ``hint`` says who was turned away."""
+    """Workers that have not connected in time; ``hint`` names refused peers."""
 
     def __init__(self, ranks: list[int], hint: str) -> None:
         super().__init__(ranks, hint)

@@ -10,7 +10,7 @@ from typing import Any
 
 
 class MessageKind(str, Enum):
-    """What a message says; the values travel, so both sides must know the same ones."""
+    """Kind of a message; its value is sent, so both sides must have the same enumeration."""
 
     # From a worker to the driver.
     JOINED = "joined"  # host, process

@@ -74,7 +74,7 @@ class MPICommunicator(Communicator):
         self._received += received
 
     def _answer_question(self) -> None:
-        """Tell a worker that gives up that this one waits, too."""
+        """Answer a worker whose wait timed out that this one waits, too."""
         status = self._mpi.Status()
         if self._comm.Iprobe(tag=_QUESTION, status=status):
             self._comm.Recv(bytearray(), source=status.Get_source(), tag=_QUESTION)

@@ -90,7 +90,7 @@ class RayEngine:
 
 
 class _Actor:
-    """A worker: a process of its own that Ray does not restart by itself."""
+    """A worker in its own process, which Ray does not restart."""
 
     def run(self, task: FitTask, rank: int, sets: list[list[Partition]], n_threads: int) -> None:
         """Fit with this worker's partitions."""

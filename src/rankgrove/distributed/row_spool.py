@@ -124,7 +124,7 @@ class RowSpool:
         return self._first
 
     def _differs(self, batch: RowBatch) -> bool:
-        """Tell whether this is text and what was read before is not, or the other way round."""
+        """Return whether this is text and what was read before is not, or the other way round."""
         if self._values is None:
             self._is_text = batch.is_text
         return batch.is_text != self._is_text
@@ -251,7 +251,7 @@ def _concatenated(arrays: list[Numbers]) -> Numbers:
 def _exchanged(
     X: FeatureMatrix, sides: Mapping[str, npt.NDArray[Any]], owner: Numbers, workers: Communicator
 ) -> Iterator[tuple[FeatureMatrix, dict[str, npt.NDArray[Any]]]]:
-    """Send rows to the workers that own them, some at a time; yield what others send here."""
+    """Send rows to their owners in batches; yield the batches of other workers."""
     n_rows = max(1, _MOVED_BYTES // (4 * max(X.n_columns, 1)))
     leaving = np.flatnonzero(owner != workers.rank)
     n_rounds = np.array([-(-len(leaving) // n_rows)], np.int64)

@@ -80,7 +80,7 @@ def whole_queries(
 def agreed_plan(
     located: Sequence[LocalPartition], communicator: Communicator, split_queries: str
 ) -> QueryPlan:
-    """Tell worker 0 what queries the partitions have, and return its plan; a collective call."""
+    """Gather the queries of the partitions on worker 0, and return its plan; a collective call."""
     n_workers = communicator.size
     described = communicator.exchange([_description(located), *[b""] * (n_workers - 1)])
     plans = [b""] * n_workers

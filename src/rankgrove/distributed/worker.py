@@ -1,4 +1,4 @@
-"""What each worker of a cluster fit does, whatever engine has started it."""
+"""The work of each worker of a cluster fit, for every engine."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def compare(
     verbose: bool = False,
     **load_options: Any,
 ) -> Comparison:
-    """Train rankers on the same folds, measure them alike, and test their differences.
+    """Train rankers on the same folds, evaluate them alike, and test their differences.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Parameters that name features by number, which mean nothing where each fold keeps its own."""
+"""Parameters that name features by number, which are refused if each fold selects features."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def by_test(comparison: ComparisonResults) -> Rows:
 
 
 def by_setting(comparison: ComparisonResults) -> Rows:
-    """One row per data set, ranker and setting: test means, whatever validation chose."""
+    """One row per data set, ranker and setting: test means of all settings."""
     rows = []
     for data in comparison.datasets:
         for ranker in comparison.rankers:

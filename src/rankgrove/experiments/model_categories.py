@@ -1,4 +1,4 @@
-"""Categorical columns of models that a study measures: they say how its data are read."""
+"""Categorical columns of the models of a study, for reading its data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features as other libraries take them: sparse if they can be, categories as their own kind.
+"""Features for other libraries: sparse if they support it, with their own categorical type.
 
 Categories get the codes that they have in the training part, and each library is told which columns
 hold codes. What the training part does not know is missing, as it is to our rankers.

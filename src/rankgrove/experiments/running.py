@@ -72,7 +72,7 @@ class Run:
 
     @property
     def limit_note(self) -> str | None:
-        """Return what the reason of a fit that lacked memory says of the limit."""
+        """Return the part of the reason of a fit without memory that names the limit."""
         return None if self.share is None else f"{_LIMITED}{self.share / 2**20:,.1f} MB per fit)"
 
 

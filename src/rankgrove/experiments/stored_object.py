@@ -79,7 +79,7 @@ class StoredObject:
         self._next_upload = time.monotonic() + UPLOAD_SECONDS
 
     def upload(self, base: sqlite3.Connection) -> None:
-        """Replace the object by what the copy holds, together with what others have written."""
+        """Replace the object by the copy, merged with changes of other writers."""
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
             other = Path(folder) / "other"
             try:

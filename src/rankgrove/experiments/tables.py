@@ -113,7 +113,7 @@ def convention(comparison: ComparisonResults) -> list[str]:
 
 
 def _naive_twins(comparison: ComparisonResults, data: str) -> list[str]:
-    """Say of each ranker that corrects clicks whether it really differs from its naive twin."""
+    """State for each ranker with a position bias whether it differs from its naive twin."""
     sentences = []
     names = [result.ranker for result in comparison.results(data) if not result.failure]
     for name in names:

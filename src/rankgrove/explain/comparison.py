@@ -49,7 +49,7 @@ class DocumentComparison:
 
     @property
     def title(self) -> str:
-        """Which document stands above which."""
+        """Title that names the higher and the lower document."""
         word = "above" if self.first_score > self.second_score else "not above"
         return (
             f"{self.first} ({self.first_score:.4f}) stands {word} "

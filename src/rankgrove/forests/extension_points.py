@@ -226,7 +226,7 @@ def constant(error: float, shrinkage: float) -> LearnerWeight:
 
 
 def of_known(weights: Floats, errors: Floats, beta: float, known: Flags) -> Floats:
-    """Multiply by beta^(1 - error) where the validation set knows the document."""
+    """Multiply by beta^(1 - error) for documents of the validation set."""
     return np.where(known, weights * beta ** (1.0 - errors), weights)
 
 

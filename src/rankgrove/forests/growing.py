@@ -89,7 +89,7 @@ class Grown:
 
 
 class TreeSharer(Protocol):
-    """Grows the trees of forests in rounds, of which records are kept.
+    """Grows the trees of forests in rounds, and records each round.
 
     Workers that each hold all documents share out the trees of a round.
     """
@@ -261,7 +261,7 @@ class ForestGrower:
     def _make_sums_exact(
         self, targets: PreparedTargets, growth: Growth, sample: TreeSample
     ) -> None:
-        """Round targets and weights so that their sums do not depend on the order of the rows.
+        """Round targets and weights so that their sums are exact in any order of the rows.
 
         Listwise splits and criteria in Python have sums of their own, of one worker alone.
         """

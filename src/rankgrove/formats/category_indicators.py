@@ -52,7 +52,7 @@ class IndicatorFeatures:
 
 
 def with_indicators(plain: PlainTrees) -> tuple[PlainTrees, IndicatorFeatures]:
-    """Return trees whose splits on categories are thresholds on indicators; names must be known."""
+    """Return trees whose categorical splits are thresholds on indicators; names are required."""
     given = plain.names
     assert given is not None
     plain = with_missing_right(plain)

@@ -262,7 +262,7 @@ def _refuse_ending(path: str | os.PathLike[str], target: Target) -> None:
 
 
 def _reason_for_zero(model: Model, target: Target) -> str:
-    """Return why features that a document lacks are 0 for the model, too; empty: they are not."""
+    """Return why absent features are 0 for the model, too; empty if they are not."""
     if not target.absent_is_zero or not isinstance(model, TreesModel) or model.saw_missing:
         return ""
     # Fill values hide whether the training data spelt out missing values (NULL, NaN).

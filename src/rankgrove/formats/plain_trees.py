@@ -281,7 +281,7 @@ def missing_as_zero(plain: PlainTrees) -> PlainTrees:
 
 
 def tells_missing_from_zero(plain: PlainTrees) -> bool:
-    """Return whether some split sends missing values to another child than 0."""
+    """Return whether a split sends missing values and 0 to different children."""
     return any((tree.missing_left != _zero_left(tree)).any() for tree in plain.trees)
 
 

@@ -30,7 +30,7 @@ def _write(plain: PlainTrees) -> bytes:
 
 
 def _lines(tree: PlainTree) -> Iterator[str]:
-    """Yield the lines of a tree in pre-order, whatever its depth."""
+    """Yield the lines of a tree in pre-order, without recursion."""
     waiting: list[tuple[int, str, bool]] = [(0, "<split>", False)]
     while waiting:
         node, tag, done = waiting.pop()

@@ -86,7 +86,7 @@ def _feature_types(plain: PlainTrees) -> list[str]:
 
 
 def _attributes(plain: PlainTrees) -> dict[str, str]:
-    """Return the values of categorical columns: XGBoost knows codes, which are their indices."""
+    """Return the values of categorical columns, whose indices are the codes in XGBoost."""
     if not plain.categories:
         return {}
     names = plain.names or tuple(map(str, range(plain.n_features)))

@@ -37,7 +37,7 @@ class DaskRanker:
         return self
 
     def predict(self, X: Any) -> Any:
-        """Return the scores as a dask Series or array, which are computed when they are asked."""
+        """Return the scores as a lazy dask Series or array."""
         return predict(self.ranker, X, on=self._client())
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -336,7 +336,7 @@ def _few_match(
     features: Any,
     min_matched: float,
 ) -> DataError:
-    """Return the error of judgments of which none, or too few, have features."""
+    """Return the error of judgments with features for none or too few of them."""
     is_path = isinstance(features, (str, os.PathLike))
     where = printable(str(features)) if is_path else "the feature log"
     lacking = np.setdiff1d(np.arange(grades.num_rows), found, assume_unique=True)

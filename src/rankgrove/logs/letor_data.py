@@ -21,7 +21,7 @@ ACCEPTS: frozenset[str] = frozenset()
 
 
 def recognises(head: bytes, path: FilePath) -> bool:
-    """Tell whether the bytes are the beginning of LETOR text with features."""
+    """Return whether the bytes are the beginning of LETOR text with features."""
     return re.search(rb"^\s*[-+.\deE]+\s+qid:\S+\s+\d+:\S", head, re.MULTILINE) is not None
 
 

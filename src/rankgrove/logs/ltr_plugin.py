@@ -24,7 +24,7 @@ ACCEPTS = responses.ACCEPTS | {"log_name"}
 
 
 def recognises(head: bytes, path: FilePath) -> bool:
-    """Tell whether the bytes are the beginning of such a log."""
+    """Return whether the bytes are the beginning of such a log."""
     return b'"_ltrlog"' in head or head.count(b'"hits"') > 1
 
 

@@ -28,7 +28,7 @@ _ROWS_PER_TABLE = 100_000
 
 
 def recognises(head: bytes, path: FilePath) -> bool:
-    """Tell whether the bytes are the beginning of such a list."""
+    """Return whether the bytes are the beginning of such a list."""
     return re.search(rb"^\s*[-\d.]+\s+qid:\S+\s+#", head, re.MULTILINE) is not None
 
 

@@ -17,7 +17,7 @@ def _option(meaning: str, choices: tuple[str, ...] = ()) -> Any:
 
 @dataclass(frozen=True)
 class LogOptions:
-    """What a caller may say about a log; None: found by the reader.
+    """The options of reading a log; None: found by the reader.
 
     Every reader names the options that it uses in ``ACCEPTS``; others are refused.
     """
@@ -28,7 +28,7 @@ class LogOptions:
     queries: Sequence[str] | Mapping[str, str] | None = _option(
         "the queries of responses in their order, or the texts of query ids"
     )
-    log_name: str | None = _option("name of the log, where the LTR plugin wrote several")
+    log_name: str | None = _option("name of the feature log, if the LTR plugin wrote several")
     raters: Sequence[str] | None = _option("columns of the ratings, one per rater")
     combine: Combine | None = _option(
         "how the ratings of several raters become one grade", get_args(Combine)

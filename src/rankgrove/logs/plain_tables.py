@@ -26,12 +26,12 @@ _UNTYPED = b"rankgrove.untyped"  # in the metadata of tables that were read from
 
 
 def is_untyped(schema: pa.Schema) -> bool:
-    """Tell whether a table was read from a file without types, in which all columns are texts."""
+    """Return whether a table was read from a file without types, in which all columns are texts."""
     return _UNTYPED in (schema.metadata or {})
 
 
 def is_table(head: bytes, path: FilePath) -> bool:
-    """Tell whether the bytes are the beginning of Parquet, Arrow, or a CSV file with a header."""
+    """Return whether the bytes are the beginning of Parquet, Arrow, or a CSV file with a header."""
     if head.startswith((b"PAR1", b"ARROW1")):
         return True
     return len(header_of(head)) > 1
@@ -148,7 +148,7 @@ def _csv_batches(stream: ByteStream, head: bytes, categorical: Collection[str]) 
 
 
 def _line(block: LineBlock, separator: str, first: int, row: int) -> str:
-    """Return the line of a row of a block, of which some were in batches before."""
+    """Return the line of a row of a batch; ``first`` rows of its block are in earlier batches."""
     text = io.StringIO(bytes(block.text).decode(errors="replace"), newline="")
     reader = csv.reader(text, delimiter=separator)
     begin = 0  # lines before the record that is read

@@ -24,7 +24,7 @@ _ROWS_PER_TABLE = 100_000
 
 
 def recognises(head: bytes, path: FilePath) -> bool:
-    """Tell whether the bytes are the beginning of such judgments."""
+    """Return whether the bytes are the beginning of such judgments."""
     return re.match(rb"\S+[ \t]+(0|Q0)[ \t]+\S+[ \t]+-?\d+[ \t]*\r?(\n|$)", head) is not None
 
 

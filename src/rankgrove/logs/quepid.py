@@ -42,7 +42,7 @@ _COMBINE: dict[str, Any] = {
 
 
 def recognises(head: bytes, path: FilePath) -> bool:
-    """Tell whether the bytes are the beginning of such an export."""
+    """Return whether the bytes are the beginning of such an export."""
     return [name.lower() for name in header_of(head)[:2]] == ["query", "docid"]
 
 

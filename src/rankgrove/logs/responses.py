@@ -1,4 +1,4 @@
-"""Search responses with logged features, whatever engine wrote them.
+"""Search responses with logged features, of any engine.
 
 A response rarely holds its query. It is found, in this order, in
 

@@ -24,7 +24,7 @@ ACCEPTS = frozenset({"query"})
 
 
 def recognises(head: bytes, path: FilePath) -> bool:
-    """Tell whether the bytes are the beginning of such ratings."""
+    """Return whether the bytes are the beginning of such ratings."""
     return b'"query_groups"' in head or b'"relevant_documents"' in head
 
 

@@ -27,7 +27,7 @@ _FIELD = "[features]"
 
 
 def recognises(head: bytes, path: FilePath) -> bool:
-    """Tell whether the bytes are the beginning of such a log."""
+    """Return whether the bytes are the beginning of such a log."""
     return b'"[features]"' in head or (b'"responseHeader"' in head and b'"docs"' in head)
 
 

@@ -26,7 +26,7 @@ _LINE = re.compile(rb"\S+[ \t]+\S+[ \t]+\S+[ \t]+\d+[ \t]+\S+[ \t]+\S+[ \t]*\r?(
 
 
 def recognises(head: bytes, path: FilePath) -> bool:
-    """Tell whether the bytes are the beginning of a run."""
+    """Return whether the bytes are the beginning of a run."""
     return _LINE.match(head) is not None
 
 

@@ -34,7 +34,7 @@ _BULK = frozenset({"index", "create", "update", "delete"})
 
 
 def recognises(head: bytes, path: FilePath) -> bool:
-    """Tell whether the bytes are the beginning of such events."""
+    """Return whether the bytes are the beginning of such events."""
     return b'"query_id"' in head and (b'"action_name"' in head or b'"user_query"' in head)
 
 

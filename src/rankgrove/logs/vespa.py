@@ -26,7 +26,7 @@ _NO_FEATURE = "vespa.summaryFeatures.cached"
 
 
 def recognises(head: bytes, path: FilePath) -> bool:
-    """Tell whether the bytes are the beginning of such a log."""
+    """Return whether the bytes are the beginning of such a log."""
     return any(b'"%s"' % name.encode() in head for name in _LOGS)
 
 

@@ -19,7 +19,7 @@ ACCEPTS: frozenset[str] = frozenset()
 
 
 def recognises(head: bytes, path: FilePath) -> bool:
-    """Tell whether the bytes are the beginning of such a list."""
+    """Return whether the bytes are the beginning of such a list."""
     return b'"judgmentRatings"' in head
 
 

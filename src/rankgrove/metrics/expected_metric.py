@@ -56,7 +56,7 @@ class ExpectedMetric(Protocol):
 def expected_metric(
     measure: Metric, labels: Floats, offsets: Offsets, ids: npt.NDArray[Any]
 ) -> ExpectedMetric:
-    """Prepare a metric for labels in grouped order; ValueError if its expectation is not known.
+    """Prepare a metric for labels in grouped order; ValueError if it has no known expectation.
 
     ``ids`` name the queries in messages.
     """
@@ -199,7 +199,7 @@ def _distinct_permutations(labels: Floats) -> list[list[float]]:
 
 
 def _kept(table: dict[Any, float], key: Any, compute: Callable[[], float]) -> float:
-    """Return a value that may be known from earlier."""
+    """Return a value from the cache, or compute it."""
     value = table.get(key)
     if value is None:
         value = compute()

@@ -1,4 +1,4 @@
-"""Test of whether the order of documents in the data predicts their labels.
+"""Test whether the order of documents in the data predicts their labels.
 
 Many collections list the documents of a query by relevance. A metric that breaks ties by the order
 of the data (``ties=input``) then rewards rankers that give many documents the same score.

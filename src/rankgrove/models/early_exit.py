@@ -41,7 +41,7 @@ class EarlyExit:
 
     @classmethod
     def learn(cls, model: Any, data: Any, k: int = 10, keep: float = 0.999) -> EarlyExit:
-        """Learn from a Dataset so that a document of the first k stays with probability ``keep``.
+        """Learn bounds from a Dataset: a document of the first k is kept with probability ``keep``.
 
         The loss in NDCG@k on ``data`` is measured and kept beside; give data that the model was not
         trained on.

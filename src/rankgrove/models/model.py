@@ -78,7 +78,7 @@ class Model(ABC):
         return f"{self.n_steps:,} steps"
 
     def described(self) -> list[tuple[str, str]]:
-        """Return what a reader wants to know of the model, as names and texts."""
+        """Return a description of the model, as names and texts."""
         names = self.columns.all_names
         return [
             ("kind of model", self.kind),

@@ -322,7 +322,7 @@ def same_values(a: Float32s | None, b: Float32s | None) -> bool:
 
 
 def either(a: bool | None, b: bool | None) -> bool | None:
-    """Return whether one of the two is true; None if that is not known."""
+    """Return whether one of the two is true; None if that is unknown."""
     return True if a or b else (None if a is None or b is None else False)
 
 

@@ -25,7 +25,7 @@ W = TypeVar("W", bound="WrapperModel")
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class WrapperModel(Model):
-    """A model with an inner model, whose properties it has unless it says otherwise.
+    """A model around an inner model, whose properties it forwards unless it overrides them.
 
     Attributes
     ----------

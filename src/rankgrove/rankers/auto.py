@@ -136,7 +136,7 @@ class Auto(BaseRanker):
         return True
 
     def _choose(self, fit: Fit) -> Chosen:
-        """Run the race, or say why there is none."""
+        """Compare the candidates, or return the reason why no comparison is possible."""
         first = CANDIDATES[0]
         if not self._measurable(fit.data):
             centred = CANDIDATES[1]
@@ -215,7 +215,7 @@ def _grouped(model: Model, data: RankingInput, n_jobs: int | None) -> Floats:
 
 
 def _decided(values: Mapping[str, Floats], metric: str, n_queries: int) -> Chosen:
-    """Choose by values per query, of which more is better."""
+    """Choose by the values per query; larger is better."""
     first = CANDIDATES[0]
     means = {name: float(np.nanmean(found)) for name, found in values.items()}
     best, why = first, "no other was better by more than a standard error"

@@ -253,7 +253,7 @@ class Bagged(BaseRanker):
         n_draws: int = 200,
         random_state: int = 0,
     ) -> Uncertainty:
-        """Tell how sure the bag is: intervals of scores and ranks, chances to be in the top k.
+        """Return the uncertainty of a bag: intervals of scores and ranks, probability of the top k.
 
         The interval of a score is where the score of another member would lie. Ranks are those by
         relevance: chances are drawn from the members with the noise that suits out-of-bag queries

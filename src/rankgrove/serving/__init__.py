@@ -1,4 +1,4 @@
-"""Models behind HTTP: ``rankgrove serve``, and the same as an ASGI application of your own.
+"""Serving of models over HTTP: ``rankgrove serve``, and an ASGI application.
 
 ``make_app({"web": "web.rg"})`` returns the application; it needs the extra ``serve``.
 """

@@ -167,7 +167,7 @@ class _Plan:
             )
 
     def whole_matrix(self, messages: list[pa.Message]) -> npt.NDArray[Any] | None:
-        """Return the features of a stream of one batch where they lie, if it is that simple."""
+        """Return the features of a stream of one batch in place, if no conversion is needed."""
         if self.floats is None or not self.all_in_order or len(messages) != 2:
             return None
         return float_matrix(messages[1], self.width, self.floats)
@@ -197,7 +197,7 @@ class _Plan:
         return np.asarray(wanted.to_tensor(null_to_nan=True, row_major=False).to_numpy())
 
     def _coded(self, batch: pa.RecordBatch, unknown: Counter[str]) -> npt.NDArray[Any]:
-        """Return the features, some of which are categories, with the codes of the model."""
+        """Return the features, with the codes of the model in categorical columns."""
         X = np.empty((batch.num_rows, self.width))
         for place, name in enumerate(batch.schema.names):
             column, known = batch.column(place), self.categories.get(place)

@@ -73,7 +73,7 @@ def _batch_table(metadata: pa.Buffer) -> _Table | None:
 
 
 def is_compressed(metadata: pa.Buffer) -> bool:
-    """Return whether a batch says that its buffers are compressed."""
+    """Return whether the buffers of a batch are compressed."""
     batch = _batch_table(metadata)
     return batch is not None and batch.table(_COMPRESSION) is not None
 

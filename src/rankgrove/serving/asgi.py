@@ -1,4 +1,4 @@
-"""The service as an ASGI application, for servers and frameworks of your own."""
+"""The service as an ASGI application, for other servers and frameworks."""
 
 from __future__ import annotations
 

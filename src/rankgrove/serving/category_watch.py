@@ -1,4 +1,4 @@
-"""When the log tells of categories that a model does not know: once per column, if many."""
+"""Log messages about unknown categories: once per column, if there are many."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CategoryWatch:
         self._told: set[str] = set()
 
     def note(self, n_documents: int, unknown: Mapping[str, int]) -> list[str]:
-        """Note a request; return what the log should say of columns it has not told of yet."""
+        """Count a request; return a text for each column that needs a first warning."""
         with self._lock:
             self._documents += n_documents
             self._unknown.update(unknown)

@@ -21,7 +21,7 @@ _SLACK = 8  # among many connections, a worker may have more than another by thi
 
 
 class ConnectionCounts:
-    """The numbers of all workers, in memory that they share; each writes its own alone.
+    """The connection counts of all workers, in shared memory; each worker writes its own.
 
     Parameters
     ----------
@@ -41,11 +41,11 @@ class ConnectionCounts:
         return ConnectionCounts([_NOT_ACCEPTING], 0)
 
     def set(self, number: int) -> None:
-        """Tell the other workers how many connections this one has."""
+        """Publish the number of connections of this worker."""
         self._numbers[self._place] = number
 
     def stop_accepting(self) -> None:
-        """Tell the other workers not to wait for this one."""
+        """Publish that this worker accepts no more connections."""
         self._numbers[self._place] = _NOT_ACCEPTING
 
     def should_decline(self) -> bool:

@@ -1,4 +1,4 @@
-"""The documents of one request, in the columns of the model that is asked."""
+"""The documents of one request, in the columns of the requested model."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def query_codes(ids: Sequence[int | str]) -> tuple[npt.NDArray[np.int64], list[i
 
 
 def model_places(model: Model, names: Sequence[str], field: str) -> list[int] | None:
-    """Return where the model's columns stand among the names; None if they are in place."""
+    """Return the positions of the model's columns among the names; None if the order is equal."""
     try:
         places = model.columns.places(names, f"{field!r} of the request")
     except DataError as error:
@@ -73,7 +73,7 @@ def model_places(model: Model, names: Sequence[str], field: str) -> list[int] | 
 
 
 def position_warnings(model: Model, names: Sequence[str], field: str) -> tuple[str, ...]:
-    """Return a warning if names are real on one side alone, so that columns are only counted."""
+    """Return a warning if only one side has real names, so that columns are matched by position."""
     own = model.columns.names
     is_real, own_is_real = numbering(names) is None, own is not None and numbering(own) is None
     if not names or is_real == own_is_real:

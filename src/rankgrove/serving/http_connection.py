@@ -70,7 +70,7 @@ class ConnectionOwner(Protocol):
 
 
 class _Exchange:
-    """A request, as far as it has arrived, and its response once it is known."""
+    """A request, as far as it has arrived, and its response, if there is one."""
 
     __slots__ = (
         *("began", "body", "call", "head_size", "headers", "is_head", "keep_alive"),
@@ -176,7 +176,7 @@ class HttpConnection(asyncio.Protocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """Close the connection whatever is on its way."""
+        """Close the connection at once, without finishing requests or responses."""
         self._transport.abort()
 
     # Time limits. The timer is not moved at each request: it looks at the deadline when it fires.

@@ -1,4 +1,4 @@
-"""HTTP requests and responses as the service sees them, whoever carries them."""
+"""HTTP requests and responses of the service, independent of the server."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _WORDS = {"true": True, "1": True, "false": False, "0": False}
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """What a request asks for in its URL: ``?ranks=true``, ``?top_k=10``."""
+    """Query parameters of a request: ``?ranks=true``, ``?top_k=10``."""
 
     ranks: bool = False
     top_k: int | None = None

@@ -276,7 +276,7 @@ class Service:
         return documents
 
     def _note_categories(self, model: ServedModel, documents: RequestDocuments) -> None:
-        """Count the categories that a model does not know; the log tells of many."""
+        """Count unknown categories; the log has a warning if there are many."""
         counters = self.metrics.of(model.name)
         for column, count in documents.unknown.items():
             counters.unknown_categories(column).inc(count)

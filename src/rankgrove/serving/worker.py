@@ -135,7 +135,7 @@ def _work(
 def _server(
     settings: Settings, listener: socket.socket, counts: ConnectionCounts, parent: Connection
 ) -> HttpServer | None:
-    """Load the models and return a server; tell the parent why there is none."""
+    """Load the models and return a server; report a failure to the parent."""
     try:
         return settings.server(listener, counts)
     except (RankgroveError, OSError, MemoryError) as error:

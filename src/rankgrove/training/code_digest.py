@@ -151,7 +151,7 @@ def _home(code: Any) -> str:
 
 
 def _is_own(module: str) -> bool:
-    """Return whether a module is the user's: not rankgrove, Python or an installed package."""
+    """Return whether a module is user code: not rankgrove, Python or an installed package."""
     package = module.partition(".")[0]
     if package in ("rankgrove", "builtins", "None") or package in sys.stdlib_module_names:
         return False

@@ -274,7 +274,7 @@ class SharedMetric:
 
 
 def _same_data(train: RankingInput, data: RankingInput, shard: RowShard) -> bool:
-    """Tell whether a set holds the training data, by labels, queries and some documents."""
+    """Return whether a set holds the training data, by labels, queries and some documents."""
     same = (
         np.array_equal(train.groups.offsets, data.groups.offsets)
         and np.array_equal(train.y, data.y)

@@ -28,7 +28,7 @@ def naming_rows(data: RankingInput) -> Iterator[None]:
 
 @contextmanager
 def naming_ranker(name: str) -> Iterator[None]:
-    """Context in which errors about a label say which ranker refuses it, unless they do."""
+    """Context that adds the name of the ranker to errors about a label."""
     try:
         yield
     except LabelError as error:

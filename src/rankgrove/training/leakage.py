@@ -52,7 +52,7 @@ def warn_of_training_data(name: str) -> None:
 
 
 def same_documents(train: RankingInput, data: RankingInput) -> bool:
-    """Tell whether the first queries of data with equal offsets have the same documents.
+    """Return whether the first queries of data with equal offsets have the same documents.
 
     Streams are not read again for this, and count as different.
     """

@@ -1,4 +1,4 @@
-"""Grades as binary problems: one per grade but the lowest, whether a document reaches it.
+"""Grades as binary problems: for each grade but the lowest, whether a document has at least it.
 
 Mohan, Chen and Weinberger (2011, section 6, after Li, Burges and Wu) learn P(y < c) for each grade
 c by least squares on 0 and 1, and rank by the expected grade. Here the outputs are P(y >= c), which

@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class StoppingRule(ABC):
-    """Chooses among the steps that it was told of.
+    """Chooses the best of the recorded steps.
 
     Life: ``note`` is called after each step, in order; ``best_step`` is then the choice so far, and
     ``last_progress`` the step from which the patience of early stopping counts.

@@ -55,7 +55,7 @@ def find_bins(
 
 
 def categorical_bins(bins: Bins, X: FeatureMatrix) -> Bins:
-    """Return the bins in which each category of a categorical column has its own.
+    """Return the bins of a categorical column, one per category.
 
     Such a column always has a bin of missing values, and no fill value replaces them.
     """
@@ -85,7 +85,7 @@ def categorical_bins(bins: Bins, X: FeatureMatrix) -> Bins:
 
 
 def saw_missing(bins: Bins) -> bool | None:
-    """Return whether a number was missing in the data; None where fill values hide that."""
+    """Return whether a value was missing in the data; None if fill values have replaced it."""
     _, _, has_missing, _, fill, categorical = bins.arrays()
     numbers = has_missing if not len(categorical) else has_missing[categorical == 0]
     if numbers.any():

@@ -138,7 +138,7 @@ class TreeGrower:
 
 
 def _group_bits(groups: Sequence[Sequence[int]], n_features: int) -> npt.NDArray[np.uint64]:
-    """Return bit g of each feature: whether it is in group g; other features are groups alone."""
+    """Return a bit set per feature: bit g is set if it is in group g; others form single groups."""
     listed = {feature for group in groups for feature in group}
     alone = [[feature] for feature in range(n_features) if feature not in listed]
     every = [*groups, *alone]

@@ -149,7 +149,7 @@ class RowShard:
         return different
 
     def range(self, values: Floats) -> tuple[float, float]:
-        """Return the smallest and the largest value of all workers, of which there is one."""
+        """Return the smallest and the largest value of all workers, which have at least one."""
         return -self.maximum(-values, -math.inf), self.maximum(values, -math.inf)
 
     def few_distinct(self, values: Floats, most: int) -> tuple[Floats | None, int]:
@@ -194,7 +194,7 @@ class RowShard:
 def _arrays_of(
     messages: Sequence[bytes], kind: type, length: int | None = None
 ) -> list[npt.NDArray[Any]]:
-    """Return the numbers that each worker has sent, as many as ``length`` says."""
+    """Return the numbers from each worker; an error if they are not ``length``."""
     found = []
     for rank, message in enumerate(messages):
         with reading_message(rank):

@@ -1,4 +1,4 @@
-"""All-to-all exchange of column values: the values of all workers meet on the column's owner.
+"""All-to-all exchange: the owner of each column gets its values from all workers.
 
 A worker sorts a column and sends *runs*: each different value once, as a key of the same order,
 with its number of rows. So a column with few values costs few bytes, and one with many about 4 per
@@ -65,7 +65,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """What the owner of a column knows before the first range.
+    """Counts of a column that its owner has before the first range.
 
     Attributes
     ----------
@@ -198,7 +198,7 @@ class _Plan:
 
     @classmethod
     def of(cls, said: Sequence[Any], i: int, size: int) -> _Plan:
-        """Make the plan of the i-th own column of what all workers said."""
+        """Make the plan of the i-th own column from the counts of all workers."""
         totals = np.sum([part[i][0] for part in said], axis=0)
         samples = np.sort(np.concatenate([part[i][1] for part in said]))
         ends = np.unique(samples[2 * size - 1 :: 2 * size])

@@ -60,7 +60,7 @@ class HardNegatives(Objective):
         return self._whole.base_score()
 
     def prepare(self, scores: Floats, iteration: int) -> None:
-        """Select documents anew when it is time."""
+        """Select documents again every ``rounds`` iterations."""
         if iteration > 0 and iteration % self.rounds == 0:
             self._select(self.link.apply(scores, self.data.n_threads))
 

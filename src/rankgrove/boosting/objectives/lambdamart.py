@@ -93,7 +93,7 @@ class LambdaGradients(MetricPairs):
 
 
 def refuse_metric(metric: str, k: int | None) -> None:
-    """Refuse a metric whose changes are not known."""
+    """Refuse a metric without a formula for the change by a swap."""
     if metric not in METRICS:
         raise ValueError(f"metric must be one of {', '.join(METRICS)}, not {metric!r}")
     if metric == "map" and k is not None:

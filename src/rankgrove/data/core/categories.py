@@ -119,11 +119,11 @@ class Categories:
         return dict(zip(keys((*self.values, *self.pooled)), codes, strict=False))
 
     def code(self, value: Any) -> int | None:
-        """Return the code of a value, None if the dictionary does not know it."""
+        """Return the code of a value; None if it is not in the dictionary."""
         return self.codes.get(key(category(value)))
 
     def name(self, code: int) -> str:
-        """Return the text that shows a code: the value, or how many rare ones it stands for."""
+        """Return the display text of a code: the value, or the number of pooled rare values."""
         if code == len(self.values) and self.pooled:
             return f"other ({len(self.pooled)} rare values)"
         return str(self.values[code])
@@ -186,7 +186,7 @@ def category(value: Any) -> Value:
 
 
 def key(value: Value) -> tuple[str, Value]:
-    """Return what tells a value from all others: Python takes True for 1."""
+    """Return the dictionary key of a value: its type and value, since True == 1 in Python."""
     return type(value).__name__, value
 
 

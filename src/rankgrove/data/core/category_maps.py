@@ -46,7 +46,7 @@ def typed(categories: Categories) -> Categories:
 
 
 def recoding(own: Categories, other: Categories, where: str, owner: str = "other data") -> Table:
-    """Return the table from the codes of one dictionary to another's; NaN: the other lacks it.
+    """Return the table from the codes of one dictionary to another's; NaN if not in the other.
 
     Two dictionaries of different kinds (texts and whole numbers) are refused: every value would be
     unknown. Errors begin with ``where`` and call who has the other dictionary ``owner``.
@@ -180,7 +180,7 @@ def _look(value: Value) -> str:
 
 
 def _kinds(categories: Categories) -> set[str]:
-    """Return the kinds of the values, and of what untyped ones may stand for."""
+    """Return the types of the values; an untyped value counts for all types that it may have."""
     types = {*map(type, categories.values), *map(type, categories.pooled)}
     kinds = {kind.__name__ for kind in types}
     if categories.untyped and kinds:
@@ -195,7 +195,7 @@ def _shown(categories: Categories) -> str:
 
 
 def _code(value: Value, untyped: bool, other: Categories) -> int | None:
-    """Return the code of a value in another dictionary, for whatever it may stand for."""
+    """Return the code of a value in another dictionary, trying all types of an untyped value."""
     readings = _readings(value) if untyped else iter((value,))
     return next((code for one in readings if (code := other.codes.get(key(one))) is not None), None)
 

@@ -133,7 +133,7 @@ class Columns:
         return DenseMatrix(values, matrix.names, self.categories)
 
     def _refuse_categories(self, X: Any, what: str) -> None:
-        """Refuse columns of a frame whose type says categories where these hold numbers."""
+        """Refuse categorical columns of a frame where the model has numbers."""
         for j in categorical_columns(X, None):
             if j not in self.categories and j < self.count:
                 where = f"{what}: column {self.all_names[j]!r}"

@@ -1,4 +1,4 @@
-"""Checks of where documents were shown, and of the probability that they were examined."""
+"""Checks of positions and examination propensities of shown documents."""
 
 from __future__ import annotations
 

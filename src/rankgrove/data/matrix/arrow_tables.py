@@ -56,7 +56,7 @@ def without_dictionary(column: Any) -> Any:
 
 
 def holds_numbers(kind: pa.DataType) -> bool:
-    """Tell whether a column of this type holds real numbers (or nothing at all)."""
+    """Return whether a column of this type holds real numbers (or nothing at all)."""
     import pyarrow as pa
 
     return bool(

@@ -86,7 +86,7 @@ class CacheEntry:
 
 
 class PartOfCacheEntry(CacheEntry):
-    """What is computed from the values of an entry in one of several ways, by own names."""
+    """A view of a cache entry that adds its own suffix to all names."""
 
     def __init__(self, whole: CacheEntry, name: str) -> None:
         super().__init__(whole.folder)

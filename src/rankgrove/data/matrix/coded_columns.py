@@ -27,7 +27,7 @@ class CodedColumn(NamedTuple):
 
 
 def is_category_type(kind: Any) -> bool:
-    """Tell whether a type of pandas or Arrow says that a column holds categories."""
+    """Return whether a type of pandas or Arrow says that a column holds categories."""
     if type(kind).__name__ == "CategoricalDtype":
         return True
     import pyarrow as pa
@@ -37,7 +37,7 @@ def is_category_type(kind: Any) -> bool:
 
 
 def holds_categories(kind: pa.DataType) -> bool:
-    """Tell whether a column of this type can be categorical: texts, whole numbers, booleans.
+    """Return whether a column of this type can be categorical: texts, whole numbers, booleans.
 
     Floats can if they are whole: tables make floats of whole numbers among which some are missing.
     """
@@ -93,7 +93,7 @@ def coded_values(column: npt.NDArray[Any], name: str, *, untyped: bool = False) 
 def joined_arrow(
     chunks: Sequence[Any], name: str, kind: pa.DataType, *, untyped: bool = False
 ) -> CodedColumn:
-    """Code the chunks of one column, each of which was prepared by ``compact``."""
+    """Code the chunks of one column, after ``compact`` of each."""
     import pyarrow as pa
 
     column = pa.chunked_array(list(chunks)) if chunks else pa.chunked_array([], kind)
@@ -101,7 +101,7 @@ def joined_arrow(
 
 
 def compact(column: Any) -> Any:
-    """Return a chunk of a column with each text once, so that many chunks can be kept."""
+    """Dictionary-encode a chunk of a column, which saves memory."""
     import pyarrow as pa
 
     if column.type == pa.string_view():
@@ -111,7 +111,7 @@ def compact(column: Any) -> Any:
 
 
 def _dictionary(column: Any, name: str) -> tuple[npt.NDArray[np.int64], Any]:
-    """Return where each row's value stands among the values (-1: missing), and the values."""
+    """Return the index of each row's value (-1: missing), and the distinct values."""
     import pyarrow as pa
 
     try:

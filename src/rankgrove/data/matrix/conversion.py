@@ -87,7 +87,7 @@ def convert(
 def _convert_coded(
     X: Any, names: tuple[str, ...] | None, coded: Collection[int], double: bool
 ) -> FeatureMatrix:
-    """Convert a frame or an array of objects of which some columns hold categories."""
+    """Convert a frame or an array of objects with categorical columns."""
     n_rows, n_columns = X.shape if hasattr(X, "shape") else np.shape(X)
     all_names = names or tuple(f"{j}" for j in range(n_columns))
     rest = [j for j in range(n_columns) if j not in coded]
@@ -103,7 +103,7 @@ def _convert_coded(
 
 
 def categorical_columns(X: Any, wanted: Collection[int] | None) -> Collection[int]:
-    """Return the numbers of the columns of X, no FeatureMatrix, that are to be coded.
+    """Return the numbers of the categorical columns of X (not a FeatureMatrix).
 
     Those of a frame are all that are wanted (None: those whose type says so). An array of numbers
     has none: its numbers are coded when they are matched to a model's.
@@ -168,7 +168,7 @@ def in_place(
 
 
 def _in_place_coded(X: Any, coded: Collection[int]) -> FeatureMatrix:
-    """Take a frame of which some columns are coded; the others are read where they are."""
+    """Wrap a frame with coded columns; the other columns are read in place."""
     names = column_names(X)
     if names is None:
         return convert(X, categorical=coded)
@@ -315,7 +315,7 @@ def refuse_other_columns(column: Any, name: str) -> None:
 
 @contextmanager
 def advising() -> Iterator[None]:
-    """Context in which errors about a column say how to pass features."""
+    """Context that adds advice on passing features to errors about a column."""
     try:
         yield
     except DataError as error:

@@ -1,4 +1,4 @@
-"""Dense feature matrices in memory: one array, or the caller's columns as they lie.
+"""Dense feature matrices in memory: one array, or the caller's columns in place.
 
 A fit copies neither: kernels read the caller's numbers where they are (``kernel_columns``) and
 round each to float32. Python code asks for some rows or columns at a time, which are copied.
@@ -69,7 +69,7 @@ class DenseMatrix(FeatureMatrix):
         return replace(self, values=self.values[begin:end])
 
     def select_columns(self, places: Sequence[int]) -> DenseMatrix:
-        """Return some columns: a view if they stand side by side, else a copy."""
+        """Return some columns: a view if they are contiguous, else a copy."""
         first = int(places[0]) if len(places) else 0
         if list(places) == list(range(first, first + len(places))):
             values = self.values[:, first : first + len(places)]
@@ -121,7 +121,7 @@ class DenseMatrix(FeatureMatrix):
 
 @dataclass(frozen=True, eq=False)
 class LazyColumn:
-    """A column that kernels cannot read as it lies: its numbers are computed when needed.
+    """A column that kernels cannot read in place: its numbers are computed when needed.
 
     ``compute`` takes row numbers, or a slice of rows, and returns an array that kernels read. Only
     columns of the same numbers have the same ``key``; None: it has no equal.

@@ -1,4 +1,4 @@
-"""Sparse feature matrices: each row stores some entries, and all others are alike.
+"""Sparse feature matrices: each row stores some entries; all others have the same value.
 
 What scipy calls CSR, with one thing more: entries that are not stored are 0, or missing (NaN) if
 the data say so. It means the same as the dense matrix and is never made dense as a whole, except by
@@ -39,12 +39,12 @@ _MOST_FILLED = 0.05
 
 
 def worth_keeping(n_stored: int, n_rows: int, n_features: int) -> bool:
-    """Tell whether ``load`` keeps such a matrix sparse: if it is wide and mostly empty."""
+    """Return whether ``load`` keeps such a matrix sparse: if it is wide and mostly empty."""
     return n_features >= _WIDE and n_stored <= _MOST_FILLED * n_rows * n_features
 
 
 def is_sparse(X: Any) -> bool:
-    """Tell whether X is a sparse matrix of scipy, without importing it."""
+    """Return whether X is a sparse matrix of scipy, without importing it."""
     return hasattr(X, "tocsr") and hasattr(X, "shape")
 
 

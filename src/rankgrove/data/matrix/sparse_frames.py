@@ -10,7 +10,7 @@ from rankgrove.data.matrix.sparse import SparseMatrix
 
 
 def is_sparse_frame(X: Any) -> bool:
-    """Tell whether all columns are sparse numbers, and what they do not store is alike: 0 or NaN.
+    """Return whether all columns are sparse numbers with the same fill value, 0 or NaN.
 
     Frames that are sparse in part are read column by column, as dense ones are.
     """

@@ -96,7 +96,7 @@ class StreamedMatrix(FeatureMatrix):
         self._held[:] = [values]
 
     def release(self) -> None:
-        """Delete the temporary file; values are read anew if they are wanted again."""
+        """Delete the temporary file; values are read from the source again if needed."""
         if self._held:
             self._held.clear()
             release_memory()
@@ -115,7 +115,7 @@ class StreamedMatrix(FeatureMatrix):
         return self._mapped(self.values.columns(begin, end), begin)
 
     def _mapped(self, block: npt.NDArray[np.float32], first: int = 0) -> npt.NDArray[np.float32]:
-        """Apply the maps to columns that were read, of which the first has this number."""
+        """Apply the maps to a block of columns that starts with this number."""
         if self._maps and not block.flags.writeable:
             block = block.copy(order="K")
         for j, one in self._maps.items():

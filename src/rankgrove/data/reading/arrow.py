@@ -69,7 +69,7 @@ _FETCHED_BYTES = 1 << 19  # the same, of an object in a store, where every reque
 
 @dataclass(frozen=True)
 class Batches:
-    """Record batches of an open file, and what is known before they are read.
+    """Record batches of an open file, with its schema and columns.
 
     Attributes
     ----------
@@ -192,7 +192,7 @@ def from_columns(
 
 
 def _refuse_texts(texts: list[str], shown: str, schema: pa.Schema, options: LoadOptions) -> None:
-    """Raise for features that hold no numbers, unless they are to be left out."""
+    """Raise for features without numbers, unless ``ignore`` leaves them out."""
     known = options.like and options.like.names
     if known and set(texts) <= set(known):
         raise DataError(
@@ -411,7 +411,7 @@ def _write_batch(
 def _write_numbers(
     place: npt.NDArray[np.float32], column: pa.Array, name: str, first_row: int
 ) -> bool:
-    """Write a column of numbers to its place; tell whether whole numbers were rounded."""
+    """Write a column of numbers to its place; return whether whole numbers were rounded."""
     write_feature(place, column, name)
     refuse_overflow(place, column, name, first_row)
     return is_rounded(place, column.type)

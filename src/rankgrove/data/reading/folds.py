@@ -245,7 +245,7 @@ def _roles(files: list[FilePath], pattern: str) -> dict[str, dict[str, FilePath]
 
 
 def _named_triples(root: FilePath) -> list[tuple[str, dict[str, FilePath]]]:
-    """Return the three files of each fold, with what stands before their roles (``set1``)."""
+    """Return the three files of each fold, with their common prefix (``set1``)."""
     folds = [path for _, path in _fold_folders(root)]
     triples: list[tuple[FilePath, str, dict[str, FilePath]]] = []
     for folder in folds or [root]:

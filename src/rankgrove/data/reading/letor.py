@@ -260,7 +260,7 @@ def _is_numbered(like: Columns) -> bool:
 
 
 def _queries_beside(stream: ByteStream, options: LoadOptions) -> tuple[bool, npt.ArrayLike | None]:
-    """Return whether the text must name the queries, and else the group sizes, if given."""
+    """Return whether the text must have query ids, and the group sizes, if given."""
     if options.query not in (None, "comment"):
         raise ValueError(
             f"query={options.query!r} does not apply to letor files, but 'comment' does"
@@ -297,7 +297,7 @@ def _ids_of_comments(path: FilePath, comments: Any) -> npt.NDArray[Any]:
 
 
 def feed(reader: Any, path: FilePath, text: npt.NDArray[np.uint8], n_threads: int) -> None:
-    """Feed whole lines to the native reader; DataError says where the text is wrong."""
+    """Feed whole lines to the native reader; DataError names the line and column."""
     used: int = reader.feed(text, True, n_threads)
     if used >= 0:
         return

@@ -91,12 +91,12 @@ def load_batch(batch: Any, options: LoadOptions) -> Dataset:
 
 
 def has_categories(columns: Columns | None) -> bool:
-    """Tell whether some of the columns are categorical."""
+    """Return whether some of the columns are categorical."""
     return columns is not None and bool(columns.categories)
 
 
 def is_folder(source: Any) -> bool:
-    """Tell whether the source is the path of a folder."""
+    """Return whether the source is the path of a folder."""
     if not isinstance(source, (str, os.PathLike)):
         return False
     path = file_path(source)
@@ -132,7 +132,7 @@ def load_documents(path: Any, like: Any, *, needs_queries: bool, **options: Any)
 
 
 def is_paths(source: Any) -> bool:
-    """Tell whether the source is a list of paths."""
+    """Return whether the source is a list of paths."""
     return (
         isinstance(source, (list, tuple))
         and len(source) > 0

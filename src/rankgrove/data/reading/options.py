@@ -76,7 +76,7 @@ class ReadingArguments:
     )
     format: str | None = _option(
         None,
-        "format of the files, if their names do not tell",
+        "format of the files (default: by their suffix)",
         note="One of letor, parquet, arrow, csv, npz, or given to ``register_reader``",
         group="judgments",
         cluster=True,
@@ -98,7 +98,7 @@ class ReadingArguments:
     )
     column_description: str | None = _option(
         None,
-        "file of CatBoost that says what the columns of CSV without a header line are",
+        "CatBoost's column description for CSV without a header line",
         "csv",
         note="Lines of number, type (Label, GroupId, Num, Categ, Auxiliary, ...) and perhaps name",
         group="judgments",
@@ -154,14 +154,14 @@ class ReadingArguments:
         None,
         "feature columns of a table (default: those of the model, or all that are left)",
         *_MATRICES,
-        note="They are taken in this order. What is left are columns that do not look like a "
-        "label, an id or an index. ``[]`` reads labels and queries alone, also from text",
+        note="They are read in this order. By default, columns that look like a label, an id or an "
+        "index are left out. ``[]`` reads only labels and queries, also from text",
         group="features",
         cluster=True,
     )
     ignore: Sequence[str] | Literal["texts"] | None = _option(
         None,
-        "columns of a table that are no features; texts: all that hold no numbers",
+        "columns of a table that are not features; texts: all columns without numbers",
         "table",
         group="features",
         cluster=True,
@@ -169,26 +169,26 @@ class ReadingArguments:
     categorical: Sequence[str] | None = _option(
         None,
         "feature columns whose values are categories: texts, whole numbers or booleans (default: "
-        "those whose type says so, and those of the model); LETOR text: feature numbers",
+        "those of a categorical type, and those of the model); LETOR text: feature numbers",
         *_MATRICES,
-        note="Types that say so are ``category`` of pandas, ``Categorical`` and ``Enum`` of polars "
+        note="Categorical types are ``category`` of pandas, ``Categorical`` and ``Enum`` of polars "
         "and dictionaries of Arrow. Columns of arrays may be given by their numbers from 0, "
-        "features of LETOR text as the text counts them: ``'3'`` is ``'f3'``",
+        "features of LETOR text by their numbers in the text: ``'3'`` is ``'f3'``",
         group="features",
         cluster=True,
     )
     absent: Absent | None = _option(
         None,
-        "what features are that sparse data do not mention: 0, or missing (default: as in the "
-        "training data of the model, else zero)",
+        "value of features that text or a sparse matrix leaves out: 0 or missing (default: as in "
+        "the training data of the model, else zero)",
         *("text", "matrix"),
-        note="NaN and NULL that the data spell out are NaN either way",
+        note="``NaN`` and ``NULL`` in the data are always missing values",
         group="features",
         cluster=True,
     )
     n_features: int | None = _option(
         None,
-        "number of features, for data that may not mention the last ones",
+        "number of features, for data in which the last ones may not occur",
         *("text", "matrix"),
         group="features",
         cluster=True,
@@ -215,16 +215,16 @@ class ReadingArguments:
     )
     like: Any = _option(
         None,
-        "a Dataset or fitted ranker whose columns these data are to have",
-        note="Columns are taken by name where names are known, and text is read as that data were "
-        "(``absent``, first feature)",
+        "a Dataset or fitted ranker whose columns these data must have",
+        note="Columns are matched by name if both have names, and text is read with the options of "
+        "that data (``absent``, first feature)",
     )
     progress: bool | Progress | None = _option(
         None,
         "show the progress of reading",
         "text",
-        note="None (large files on a terminal), True, False, or a function of bytes done and bytes "
-        "in all",
+        note="None (large files on a terminal), True, False, or a function of the bytes read and "
+        "the total bytes",
         affects_values=False,
     )
     n_jobs: int | None = _option(
@@ -239,8 +239,8 @@ class ScanArguments(ReadingArguments):
     _: KW_ONLY
     cache: str | os.PathLike[str] | None = _option(
         None,
-        "folder that keeps bins and codes for the next time the same files are used in the same "
-        "way (default: that of the variable RANKGROVE_CACHE, else nothing is kept)",
+        "cache folder of bins and codes, which later fits of the same files with the same options "
+        "use again (default: the variable RANKGROVE_CACHE, else no cache)",
         note="See ``clear_cache``",
     )
 
@@ -253,7 +253,7 @@ class LoadArguments(ReadingArguments):
     _: KW_ONLY
     qid: npt.ArrayLike | None = _option(
         None,
-        "query id of each row, where the source does not hold them",
+        "query id of each row, if the source has none",
         *_MATRICES,
         note="A file ``FILE.query`` or ``FILE.group`` beside text is found",
     )
@@ -261,18 +261,18 @@ class LoadArguments(ReadingArguments):
         None, "number of consecutive rows of each query, instead of qid", *_MATRICES
     )
     sample_weight: npt.ArrayLike | None = _option(
-        None, "weight of each row, where the source does not hold them", *_MATRICES
+        None, "weight of each row, if the source has none", *_MATRICES
     )
     doc_ids: npt.ArrayLike | None = _option(
-        None, "document id of each row, where the source does not hold them", *_MATRICES
+        None, "document id of each row, if the source has none", *_MATRICES
     )
     sparse: bool | None = _option(
         None,
         "whether the X of text or of a sparse matrix stays sparse (``data.sparse``) or becomes an "
         "array",
         *("text", "matrix"),
-        note="It means the same either way. None: it stays sparse if it has at least 1000 columns, "
-        "of which at most 5 % are filled (in text, as far as its first lines tell)",
+        note="The values are the same. None: it stays sparse if it has at least 1000 columns and "
+        "at most 5 % of the entries are stored (for text, the first lines decide)",
     )
     comments: bool = _option(
         True,
@@ -284,7 +284,7 @@ class LoadArguments(ReadingArguments):
 
 @dataclass(frozen=True)
 class LoadOptions(LoadArguments):
-    """The options of one reading as readers get them, checked.
+    """The checked options of one reading, as readers get them.
 
     Attributes
     ----------

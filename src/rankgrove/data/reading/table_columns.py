@@ -163,7 +163,7 @@ def _categorical(
     ignored: set[str],
     options: LoadOptions,
 ) -> tuple[str, ...]:
-    """Return the columns that are categorical because the caller says so, or the model."""
+    """Return the columns that are categorical by the caller's options or by the model."""
     named = [_given(name, names) for name in options.categorical or ()]
     like = options.like
     sides = _named_sides(options)

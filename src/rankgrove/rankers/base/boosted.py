@@ -421,7 +421,7 @@ class BoostedRanker(TreeRanker):
 
     @property
     def _growth(self) -> str:
-        """How trees grow, as ``tree`` says or as the other parameters allow."""
+        """How trees grow: ``tree``, or for ``auto`` what the other parameters allow."""
         if self.tree != "auto":
             return self.tree
         return "leafwise" if self._beyond_oblivious() else "oblivious"

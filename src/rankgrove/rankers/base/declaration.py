@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**_: Any) -> Any:
-        """Tell type checkers, and nobody else, what ``declared`` does."""
+        """Stand-in for ``typing.dataclass_transform``, which only type checkers use."""
         return lambda decorator: decorator
 
 

@@ -1,4 +1,4 @@
-"""The base class of rankers: a scikit-learn estimator that knows about queries.
+"""The base class of rankers: a scikit-learn estimator with queries.
 
 Life of a ranker:
 
@@ -275,7 +275,7 @@ class BaseRanker(FittedRanker):
         return self.shares
 
     def reads_rows_once(self) -> bool:
-        """Return whether a fit needs the features of its rows no more once they are coded."""
+        """Return whether a fit needs only the codes of its rows after binning."""
         return True
 
     def learn_within(self, fit: Fit) -> FitResult:
@@ -391,7 +391,7 @@ class BaseRanker(FittedRanker):
 
     @property
     def bound_to_rows(self) -> str:
-        """The parameter that numbers rows of the training data, of which no sample is taken."""
+        """The parameter that refers to training rows by number, so that none may be left out."""
         return ""
 
     def _check_fit(self, fit: Fit) -> None:

@@ -20,7 +20,7 @@ class Constraint(Protocol):
     """The values that one parameter accepts."""
 
     def accepts(self, value: Any) -> bool:
-        """Tell whether the value is allowed."""
+        """Return whether the value is allowed."""
 
     def describe(self) -> str:
         """Return the allowed values in words."""
@@ -37,7 +37,7 @@ class Integer:
     high: int = LARGEST
 
     def accepts(self, value: Any) -> bool:
-        """Tell whether the value is a whole number in the range."""
+        """Return whether the value is a whole number in the range."""
         if not isinstance(value, numbers.Integral) or isinstance(value, bool | np.bool_):
             return False
         number = int(value)
@@ -64,7 +64,7 @@ class Real:
     above: bool = False
 
     def accepts(self, value: Any) -> bool:
-        """Tell whether the value is a finite number in the range."""
+        """Return whether the value is a finite number in the range."""
         if not isinstance(value, numbers.Real) or isinstance(value, bool | np.bool_):
             return False
         number = float(value)
@@ -88,7 +88,7 @@ class Flag:
     """True or False."""
 
     def accepts(self, value: Any) -> bool:
-        """Tell whether the value is a truth value."""
+        """Return whether the value is a truth value."""
         return isinstance(value, bool | np.bool_)
 
     def describe(self) -> str:
@@ -115,7 +115,7 @@ class Choice:
         object.__setattr__(self, "elsewhere", elsewhere or {})
 
     def accepts(self, value: Any) -> bool:
-        """Tell whether the value is one of the names."""
+        """Return whether the value is one of the names."""
         return isinstance(value, str) and value in self.names
 
     def describe(self) -> str:
@@ -130,7 +130,7 @@ class Choice:
         return text
 
     def hint(self, value: Any) -> str:
-        """Say which name was probably meant by a value that is none."""
+        """Return a suggestion for a value that is not one of the names."""
         text = str(value).lower()
         near = difflib.get_close_matches(text, self.names, n=1)
         meant = self.elsewhere.get(text, near[0] if near else None)
@@ -142,7 +142,7 @@ class Nothing:
     """None."""
 
     def accepts(self, value: Any) -> bool:
-        """Tell whether the value is None."""
+        """Return whether the value is None."""
         return value is None
 
     def describe(self) -> str:
@@ -164,7 +164,7 @@ class Satisfies:
     reader: Callable[[str], Any] | None = None
 
     def accepts(self, value: Any) -> bool:
-        """Tell whether the value passes the test."""
+        """Return whether the value passes the test."""
         return self.test(value)
 
     def describe(self) -> str:
@@ -178,7 +178,7 @@ class Satisfies:
         return self.reader(text)
 
     def hint(self, value: Any) -> str:
-        """Say why the reader, if there is one, refuses a text."""
+        """Return the reason why the reader, if there is one, refuses a text."""
         if self.reader is not None and isinstance(value, str):
             try:
                 self.reader(value)
@@ -197,7 +197,7 @@ class AnyOf:
         object.__setattr__(self, "options", options)
 
     def accepts(self, value: Any) -> bool:
-        """Tell whether one of the constraints accepts the value."""
+        """Return whether one of the constraints accepts the value."""
         return any(option.accepts(value) for option in self.options)
 
     def describe(self) -> str:

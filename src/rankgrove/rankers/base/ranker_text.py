@@ -29,7 +29,7 @@ def split_outside_brackets(text: str, separator: str) -> list[str]:
 
 
 def without_brackets(text: str) -> str:
-    """Return what stands in brackets, or the text itself."""
+    """Return the text without surrounding brackets."""
     return text[1:-1] if text.startswith("[") and text.endswith("]") else text
 
 
@@ -65,7 +65,7 @@ class RankerGiven:
     """A parameter that is a ranker: an object, or its text."""
 
     def accepts(self, value: Any) -> bool:
-        """Tell whether the value is a ranker or a text."""
+        """Return whether the value is a ranker or a text."""
         return isinstance(value, str | BaseRanker)
 
     def describe(self) -> str:
@@ -83,7 +83,7 @@ class RankersGiven:
     """A parameter that is a list of rankers: objects, or their texts."""
 
     def accepts(self, value: Any) -> bool:
-        """Tell whether the value is a list of rankers and texts."""
+        """Return whether the value is a list of rankers and texts."""
         return isinstance(value, list | tuple) and all(map(RankerGiven().accepts, value))
 
     def describe(self) -> str:

@@ -100,7 +100,7 @@ class TreeRanker(BaseRanker):
         return StatisticColumns(data.columns, found, keeps=self.category_splits != "statistics")
 
     def _statistic_columns(self, data: RankingInput) -> list[int]:
-        """Return the columns of which trees see ordered target statistics."""
+        """Return the columns with ordered target statistics."""
         if self.category_splits == "subsets":
             return []
         least = 0

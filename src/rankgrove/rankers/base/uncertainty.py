@@ -29,7 +29,7 @@ _MOST_QUERIES = 300  # that choose the noise
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """What a bag says about documents, in the order of the rows.
+    """Uncertainty of the scores and ranks of documents by a bag, in the order of the rows.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ def fitted_noise(
 
 
 def chance_by_labels(labels: Floats, groups: QueryGroups, k: int) -> Floats:
-    """Return the chance to be among the first k by label, where equal labels stand in any order.
+    """Return the probability to be among the first k by label, with ties in random order.
 
     Labels and result are in grouped order.
     """

@@ -170,7 +170,7 @@ ADVICE = {
 
 
 def meant_parameter(name: str, known: Iterable[str]) -> str | None:
-    """Return the known parameter that other libraries call ``name``, or a similar name."""
+    """Return our parameter for the name in another library, or a similar name."""
     names = list(known)
     meant = PARAMETERS_ELSEWHERE.get(name)
     if meant in names:
