@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
+import rankgrove
 from rankgrove.data.core.dataset import Dataset, concatenate
 from rankgrove.errors import DataError
 
@@ -43,6 +47,42 @@ def test_other_numbers_become_float32(dtype):
     data = Dataset(np.array([[1, 0], [0, 1]], dtype), [1, 0], group_sizes=[2])
     assert data.X.dtype == np.float32
     np.testing.assert_array_equal(data.X, [[1, 0], [0, 1]])
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_tables_keep_the_names_of_their_columns(table):
+    """So that a model takes them by name, not by position."""
+    data = Dataset(table({"price": X[:, 0], "bm25": X[:, 1]}), Y, QID)
+    other = Dataset(table({"bm25": X[:, 1], "price": X[:, 0]}), Y, QID)
+    assert data.feature_names == ("price", "bm25")
+    ranker = rankgrove.MART(n_estimators=3, min_samples_leaf=1, random_state=0).fit(data)
+    np.testing.assert_array_equal(ranker.predict(other), ranker.predict(data))
+
+
+def test_names_that_are_given_replace_those_of_a_table():
+    frame = pd.DataFrame({"price": X[:, 0], "bm25": X[:, 1]})
+    assert Dataset(frame, Y, QID, feature_names=["a", "b"]).feature_names == ("a", "b")
+
+
+def test_categories_of_a_table_are_kept():
+    frame = pd.DataFrame({"price": X[:, 0], "brand": pd.Categorical(list("xyzxyx"))})
+    data = Dataset(frame, Y, QID)
+    assert data.categories[1].values == ("x", "y", "z")
+    np.testing.assert_array_equal(data.X[:, 1], rankgrove.load(frame, Y, qid=QID).X[:, 1])
+
+
+def test_sparse_frames_stay_sparse_and_keep_their_names():
+    frame = pd.DataFrame(X, columns=["price", "bm25"]).astype(pd.SparseDtype("float32", 0))
+    data = Dataset(frame, Y, QID)
+    assert data.feature_names == ("price", "bm25")
+    assert data.matrix.entries is not None
+
+
+def test_rows_on_a_cluster_and_texts_are_refused_by_name():
+    with pytest.raises(DataError, match="LazyFrame"):
+        Dataset(pl.LazyFrame({"price": X[:, 0]}), Y, QID)
+    with pytest.raises(DataError, match="column 'brand' of X holds 'x'"):
+        Dataset(pd.DataFrame({"brand": list("xyzxyx")}), Y, QID)
 
 
 def test_fortran_order_and_strides_are_rearranged():

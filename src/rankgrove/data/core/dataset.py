@@ -20,8 +20,10 @@ from rankgrove.data.core.names import (
     first_duplicate,
     match_names,
 )
+from rankgrove.data.core.pandas_index import warn_of_other_order
 from rankgrove.data.core.queries import QueryGroups, query_groups, query_ids
 from rankgrove.data.core.shown_positions import propensities, shown_positions
+from rankgrove.data.matrix.conversion import column_names, convert, refuse_absent_rows
 from rankgrove.data.matrix.dense import DenseMatrix, as_matrix
 from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.data.matrix.numbers import as_numbers, row_numbers
@@ -44,11 +46,12 @@ class Dataset:
     Parameters
     ----------
     X : (n_rows, n_features) matrix; float32 in C order is taken without a copy. A sparse matrix of
-        scipy stays sparse (see ``data.matrix.sparse.SparseMatrix``).
+        scipy stays sparse (see ``data.matrix.sparse.SparseMatrix``). All columns of a pandas,
+        polars or pyarrow table are features (``load`` finds labels and queries among them).
     y : labels, one per row: finite numbers, larger is better
     qid : query ids, one per row, integers or strings, in any order
     group_sizes : instead of ``qid``, the number of consecutive rows of each query
-    feature_names : one name per column; by default f1, f2, ...
+    feature_names : one name per column; by default those of the table, or f1, f2, ...
     sample_weight : non-negative weights, one per row
     position : where each row was shown in a result list, from 1, if labels are clicks
     propensity : probability that each row was examined, above 0 and at most 1
@@ -57,7 +60,7 @@ class Dataset:
         ``"zero"`` or ``"missing"`` (NaN); None for data in which every value is given
     source : where the data came from, for messages
     categories : the dictionaries of categorical columns, by the number of the column: X holds their
-        codes. ``load`` makes them (docs/how-to/categorical.md)
+        codes. By default those of the table; ``load`` makes them, too (docs/how-to/categorical.md)
     """
 
     X: npt.NDArray[np.float32] | SparseMatrix
@@ -92,6 +95,14 @@ class Dataset:
             raise ValueError(f"absent must be 'zero', 'missing' or None, not {absent!r}")
         self.source = source
         self.absent = absent
+        refuse_absent_rows(X, "Dataset")
+        beside = {"sample_weight": sample_weight, "position": position, "propensity": propensity}
+        warn_of_other_order("Dataset", 2, X=X, y=y, qid=qid, doc_ids=doc_ids, **beside)
+        if not isinstance(X, FeatureMatrix) and column_names(X) is not None:
+            table = convert(X, categorical=None if categories is None else ())
+            feature_names = table.names if feature_names is None else feature_names
+            categories = table.categories if categories is None else categories
+            X = table if table.entries is not None else table.take_rows(slice(None))
         self.X = as_features(X, np.nan if absent == "missing" else 0.0)
         n_rows, n_features = self.X.shape
         self.y = row_numbers(y, n_rows, "y")

@@ -26,3 +26,8 @@ def warn_of_other_order(what: str, stacklevel: int, **given: Any) -> None:
                 DataWarning,
                 stacklevel=stacklevel + 1,
             )
+
+
+def without_index(value: Any) -> Any:
+    """Return a pandas object with its rows numbered, anything else as it is."""
+    return value.reset_index(drop=True) if hasattr(value, "iloc") else value

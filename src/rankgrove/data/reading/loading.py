@@ -12,6 +12,7 @@ from rankgrove._addresses import FilePath, file_path
 from rankgrove.data.core.categories import selected
 from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.dataset import Dataset, concatenate
+from rankgrove.data.core.pandas_index import warn_of_other_order, without_index
 from rankgrove.data.matrix.conversion import refuse_absent_rows
 from rankgrove.data.reading.byte_stream import COMPRESSED_SUFFIXES
 from rankgrove.data.reading.lake_tables import lake_batches, lake_table, refuse_lake_folder
@@ -25,6 +26,9 @@ from rankgrove.data.reading.options import (
 )
 from rankgrove.data.reading.readers import READERS, reader_of
 from rankgrove.errors import DataError
+
+# Options that hold one value per row of a matrix or frame.
+_BESIDE = ("y", "qid", "sample_weight", "doc_ids")
 
 
 @takes_options(LoadArguments)
@@ -183,6 +187,8 @@ def _read_source(source: Any, options: LoadOptions) -> Dataset:
         return _with_categorical(dataset, options)
     if options.format is not None:
         raise ValueError(f"format={options.format!r} is for files, not for {type(source).__name__}")
+    if hasattr(source, "iloc"):
+        options = _of_rows_as_they_stand(source, options)
     if is_table(source):
         from rankgrove.data.reading import arrow
 
@@ -200,6 +206,13 @@ def _read_source(source: Any, options: LoadOptions) -> Dataset:
         return _with_categorical(arrays.read_arrays(source, options), options)
     refuse_absent_rows(source, "load")
     raise DataError(f"cannot load a {type(source).__name__}")
+
+
+def _of_rows_as_they_stand(frame: Any, options: LoadOptions) -> LoadOptions:
+    """Warn of labels and the like with the frame's index in another order, and drop their index."""
+    beside = {name: getattr(options, name) for name in _BESIDE}
+    warn_of_other_order("load", 7, X=frame, **beside)
+    return replace(options, **{name: without_index(value) for name, value in beside.items()})
 
 
 def _with_categorical(dataset: Dataset, options: LoadOptions) -> Dataset:
