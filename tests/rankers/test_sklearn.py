@@ -13,13 +13,14 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.inspection import partial_dependence, permutation_importance
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import rankgrove
 from rankgrove.datasets import make_ranking
+from rankgrove.errors import DataWarning
 from rankgrove.rankers.base.registry import ranker_class, ranker_names
 
 QUICK = {"n_estimators": 3, "random_state": 0, "n_jobs": 1, "n_forest_trees": 3, "n_trees": 3}
@@ -161,6 +162,19 @@ def test_grid_search_without_routing_fails_and_says_what_to_switch_on(
     with pytest.raises(ValueError, match=r"fits failed[^$]*enable_metadata_routing=True"):
         search.fit(data.X, data.y, **options)
     assert not hasattr(search, "best_score_")
+
+
+@pytest.mark.parametrize("estimator", [MART, make_pipeline(StandardScaler(), MART)])
+def test_folds_that_cut_queries_are_told(data, estimator):
+    """scikit-learn's own folds are of rows: documents of one query train and test."""
+    shuffled = KFold(2, shuffle=True, random_state=0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        with pytest.warns(DataWarning, match=r"GroupKFold\(5\) and groups=qid"):
+            cross_val_score(estimator, data.X, data.y, params={"qid": data.qid}, cv=shuffled)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DataWarning)
+            params = {"qid": data.qid, "groups": data.qid}
+            cross_val_score(estimator, data.X, data.y, params=params, cv=GroupKFold(2))
 
 
 def test_grid_search_needs_no_routing_with_a_scoring_function(data):

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import inspect
 import sys
+import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from rankgrove.errors import DataError
+from rankgrove.errors import DataError, DataWarning
 
 Self = TypeVar("Self", bound="SklearnInterface")
 
@@ -186,6 +187,23 @@ def refuse_search_without_score() -> None:
             "scikit-learn's pipelines cannot keep sample_weight from score: request the weights "
             "under another name, ranker.set_fit_request(sample_weight='fit_weight'), and pass "
             "fit_weight instead of sample_weight"
+        )
+    _warn_of_cut_queries(frame.f_locals)
+
+
+def _warn_of_cut_queries(split: Mapping[str, Any]) -> None:
+    """Warn if a split of model selection, by rows, has one query in both of its parts."""
+    parts = [(split.get(f"score_params_{part}") or {}).get("qid") for part in ("train", "test")]
+    if any(part is None for part in parts):
+        return
+    trained, tested = (set(np.asarray(part).tolist()) for part in parts)
+    if trained & tested:
+        warnings.warn(
+            "scikit-learn's model selection splits the documents of a query between training and "
+            "test part, so that scores are of parts of queries that the ranker has seen: pass "
+            "cv=GroupKFold(5) and groups=qid",
+            DataWarning,
+            stacklevel=2,
         )
 
 
