@@ -6,6 +6,7 @@ import csv
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from rankgrove import evaluate
@@ -156,3 +157,32 @@ def test_options_name_the_columns_of_judgments_beside_a_run(rankgrove, tmp_path)
     assert json.loads(found.stdout)["metrics"]["mrr"] == 0.5
     found = rankgrove("evaluate", run, judged, *names[:2])
     assert found.stderr.rstrip().endswith("name it with --label")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+def test_scores_without_documents_are_rows_of_the_data(rankgrove, tmp_path, suffix):
+    """``predict`` writes such tables for data without document ids."""
+    frame = pd.DataFrame({"qid": QUERIES, "score": SCORES})
+    judged, scores = tmp_path / "judged.csv", tmp_path / f"scores{suffix}"
+    pd.DataFrame({"label": LABELS, "query": QUERIES, "f": 1.0}).to_csv(judged, index=False)
+
+    def write(frame):
+        if suffix == ".parquet":
+            frame.to_parquet(scores)
+        else:
+            frame.to_csv(scores, index=False, sep="\t" if suffix == ".tsv" else ",")
+
+    write(frame)
+    expected = evaluate(LABELS, SCORES, qid=QUERIES, metrics=["ndcg@2", "map"])
+    found = rankgrove("evaluate", scores, judged, "--metric", "ndcg@2", "map", "--json")
+    assert (found.returncode, found.stderr) == (0, "")
+    assert json.loads(found.stdout)["metrics"] == pytest.approx(expected.to_dict())
+    write(frame.iloc[::-1])
+    found = rankgrove("evaluate", scores, judged)
+    assert found.returncode == 1
+    assert "scores without documents must have their order" in found.stderr
+    write(frame.iloc[1:])
+    assert (
+        f"has {len(SCORES) - 1} scores, but the data has"
+        in rankgrove("evaluate", scores, judged).stderr
+    )

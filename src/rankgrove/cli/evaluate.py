@@ -1,8 +1,10 @@
 """Evaluate scores on judged data.
 
 SCORES has one number per line, in the order of the rows of DATA (text, also .gz; .npy; or - for
-standard input). Larger scores rank higher. The table shows how queries without a relevant document
-are treated, and how many queries count.
+standard input). Larger scores rank higher. A table with a column `score` and no documents, as
+`predict` writes where they have no ids, is in that order, too: its query ids must be those of DATA,
+row by row. The result shows how queries without a relevant document are treated, and how many
+queries count.
 
 SCORES may also be a run: TREC's `topic Q0 document rank score tag` lines, or a table with columns
 of query, document and score. DATA are then judgments (TREC qrels, an export of Quepid, a table,
@@ -17,7 +19,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankgrove._addresses import file_path
+import numpy as np
+
+from rankgrove._addresses import FilePath, file_path
 from rankgrove._counts import counted
 from rankgrove.cli.options import (
     add_json_option,
@@ -32,6 +36,7 @@ from rankgrove.cli.paths import DataPaths, one_source, out_path, refuse_overwrit
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
+    from rankgrove.data.core.dataset import Dataset
     from rankgrove.metrics.evaluation import Evaluation
 
 EXAMPLES = """\
@@ -98,7 +103,6 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _evaluate_rows(arguments: argparse.Namespace) -> tuple[Evaluation, dict[str, Any]]:
     """Evaluate one score per row of the data."""
-    from rankgrove.data.reading.score_files import read_scores
     from rankgrove.metrics.evaluation import DEFAULT_METRICS, evaluate
 
     if arguments.absent_queries is not None:
@@ -106,7 +110,7 @@ def _evaluate_rows(arguments: argparse.Namespace) -> tuple[Evaluation, dict[str,
     drop = arguments.negative_labels == "drop"  # after their scores are read
     kept = {"negative_labels": "keep"} if drop else {}
     data = load_data(one_source(arguments.data), arguments, features=[], **kept)
-    scores = read_scores(arguments.scores, data.n_rows)
+    scores = _scores_of_rows(arguments.scores, data)
     if drop:
         judged = data.y >= 0
         data, scores = data.select_rows(judged), scores[judged]
@@ -120,8 +124,45 @@ def _evaluate_rows(arguments: argparse.Namespace) -> tuple[Evaluation, dict[str,
     return result, {"queries": data.n_queries, "rows": data.n_rows}
 
 
+def _scores_of_rows(path: str, data: Dataset) -> Any:
+    """Read one score per row of the data, from numbers alone or from a table with query ids."""
+    from rankgrove import load
+    from rankgrove.data.reading.score_files import read_scores
+
+    if path == "-" or "score" not in _columns_of(file_path(path)):
+        return read_scores(path, data.n_rows)
+    scored = load(path, label="score", features=[], negative_labels="keep")
+    if scored.n_rows != data.n_rows:
+        raise DataError(f"{path} has {scored.n_rows} scores, but the data has {data.n_rows} rows")
+    other = np.flatnonzero(scored.qid.astype(str) != data.qid.astype(str))
+    if len(other):
+        row = int(other[0])
+        raise DataError(
+            f"{path}: row {row} (from 0) is of the query {str(scored.qid[row])!r}, but of "
+            f"{str(data.qid[row])!r} in the data: scores without documents must have their order"
+        )
+    return scored.y
+
+
+def _columns_of(path: FilePath) -> list[str]:
+    """Return the names of the columns if the file is a table, else none."""
+    from rankgrove.data.reading.byte_stream import open_bytes
+    from rankgrove.logs import plain_tables
+
+    if not path.is_file() or path.suffix == ".npy":
+        return []
+    with open_bytes(path) as stream:
+        head = stream.peek(1 << 16)
+    if head.startswith(b"PAR1"):
+        import pyarrow.parquet as pq
+
+        with path.open("rb") as file:
+            return list(pq.read_schema(file).names)
+    return plain_tables.header_of(head) if plain_tables.is_table(head, path) else []
+
+
 def _is_run(arguments: argparse.Namespace) -> bool:
-    """Return whether SCORES names its documents: a TREC run, or a table with a column of scores.
+    """Return whether SCORES names its documents: a TREC run, or a table with a column of them.
 
     Scores beside qrels, which have no rows in an order of their own, can be nothing else.
     """
@@ -136,6 +177,9 @@ def _is_run(arguments: argparse.Namespace) -> bool:
     with open_bytes(path) as stream:
         head = stream.peek(1 << 16)
     name = Path(path.name)
+    columns = _columns_of(path)
+    if "score" in columns:
+        return plain_tables.optional_column(columns, None, plain_tables.DOCUMENTS) is not None
     if trec_run.recognises(head, name) or plain_tables.is_table(head, name):
         return True
     judged = file_path(arguments.data[0])
