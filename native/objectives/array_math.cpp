@@ -1,5 +1,7 @@
 #include "objectives/array_math.hpp"
 
+#include <limits>
+
 #include "common/simd.hpp"
 
 namespace rankgrove {
@@ -61,7 +63,66 @@ RANKGROVE_SIMD void fill_float(const double* x, double shift, double scale, size
   fill<7>(x, shift, scale, n, 85.0, out);
 }
 
+// The base-2 logarithm of numbers from 2^-126 on: that of m = x / 2^k, in [sqrt(1/2), sqrt(2)), is
+// 2 / ln 2 times the series of artanh(t) with t = (m - 1) / (m + 1), cut after t^9 / 9.
+RANKGROVE_INLINE void log2_lanes(Lanes& x) {
+  constexpr int kHalfRoot = 0x3f3504f3;  // bits of sqrt(1/2)
+  constexpr float kScale = 2.885390081777927f;
+  const LaneMask k = ((LaneMask)x - kHalfRoot) >> 23;
+  const Lanes m = (Lanes)((LaneMask)x - (k << 23));
+  const Lanes t = (m - 1.0f) / (m + 1.0f);
+  const Lanes u = t * t;
+  const Lanes series = 1.0f + u * (1.0f / 3 + u * (1.0f / 5 + u * (1.0f / 7 + u * (1.0f / 9))));
+  x = __builtin_convertvector(k, Lanes) + kScale * t * series;
+}
+
+// 2^x = 2^k 2^r with k = round(x), where the Taylor polynomial of 2^r has a relative error below
+// 2e-8.
+RANKGROVE_INLINE void exp2_lanes(Lanes& x) {
+  constexpr float kLn2 = 0.6931471805599453f;
+  constexpr float kRounder = 0x1.8p23f;  // adding it leaves the nearest integer in the low bits
+  const Lanes low = x < -126.0f ? Lanes{} - 126.0f : x;
+  const Lanes bounded = low > 126.0f ? Lanes{} + 126.0f : low;
+  const Lanes shifted = bounded + kRounder;
+  const Lanes r = (bounded - (shifted - kRounder)) * kLn2;
+  Lanes p = Lanes{} + static_cast<float>(kInverseFactorial[7]);
+#pragma GCC unroll 8
+  for (int d = 6; d >= 0; --d) p = p * r + static_cast<float>(kInverseFactorial[d]);
+  const Lanes found = (Lanes)((LaneMask)p + ((LaneMask)shifted << 23));
+  const Lanes large = x > 126.0f ? Lanes{} + std::numeric_limits<float>::infinity() : found;
+  x = x < -126.0f ? Lanes{} : large;
+}
+
+RANKGROVE_INLINE void power_lanes(Lanes& x, float origin, float power) {
+  constexpr float kLeast = 0x1p-126f;
+  const Lanes difference = x - origin;
+  const Lanes distance = difference < 0.0f ? -difference : difference;
+  x = distance < kLeast ? Lanes{} + kLeast : distance;
+  log2_lanes(x);
+  x *= power;
+  exp2_lanes(x);
+}
+
+RANKGROVE_SIMD void fill_powers(const float* x, float origin, float power, size_t n, float* out) {
+  Lanes lanes;
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    load(lanes, x + i);
+    power_lanes(lanes, origin, power);
+    store(out + i, lanes);
+  }
+  if (i == n) return;
+  lanes = Lanes{} + origin;
+  std::memcpy(&lanes, x + i, (n - i) * sizeof(float));
+  power_lanes(lanes, origin, power);
+  std::memcpy(out + i, &lanes, (n - i) * sizeof(float));
+}
+
 }  // namespace
+
+void power_array(const float* x, float origin, float power, size_t n, float* out) {
+  fill_powers(x, origin, power, n, out);
+}
 
 void exp_array(const double* x, double shift, double scale, size_t n, double* out) {
   fill_double(x, shift, scale, n, out);

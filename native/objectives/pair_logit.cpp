@@ -1,7 +1,6 @@
 #include "objectives/pair_logit.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "common/simd.hpp"
@@ -173,10 +172,7 @@ void pair_logit_gradients(const Queries& queries, const double* scores, const do
       const bool same_label = i > static_cast<size_t>(block.begin) && label[i] == label[i - 1];
       if (given && !same_label) {
         s.pair_weight.resize(n);
-        for (size_t j = 0; j < n; ++j) {
-          const double gap = std::abs(static_cast<double>(label[i]) - label[j]);
-          s.pair_weight[j] = static_cast<float>(std::pow(gap, power));
-        }
+        power_array(label, label[i], static_cast<float>(power), n, s.pair_weight.data());
       }
       double gradient = 0;
       double hessian = 0;

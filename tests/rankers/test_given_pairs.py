@@ -122,6 +122,9 @@ def test_settings_that_do_not_go_with_pairs_are_refused(data):
         ("ndcgLoss2PP", "lambdaloss"),
         ("NDCG-Loss2++", "lambdaloss"),
         ("ARP-Loss1", "lambdaloss"),
+        ("CatBoostRanker", "yetirank"),
+        ("XGBRanker", "lambdamart"),
+        ("random_forests", "rf"),
     ],
 )
 def test_losses_of_other_libraries_are_answered_with_ours(name, ours):

@@ -87,7 +87,7 @@ class _KernelExpectation:
             # With broken ties, tau-b is (concordant - discordant) / sqrt(pairs x untied pairs).
             measure = measure.replace(variant="a")
             sizes = np.diff(offsets)
-            pairs, untied = sizes * (sizes - 1) / 2, _untied_pairs(labels, offsets)
+            pairs, untied = sizes * (sizes - 1) / 2, untied_pairs(labels, offsets)
             factor = np.sqrt(np.divide(pairs, untied, out=factor, where=untied > 0))
         self.measure = measure
         self.labels = labels
@@ -209,7 +209,7 @@ def _kept(table: dict[Any, float], key: Any, compute: Callable[[], float]) -> fl
     return value
 
 
-def _untied_pairs(labels: Floats, offsets: Offsets) -> Floats:
+def untied_pairs(labels: Floats, offsets: Offsets) -> Floats:
     """Return the number of pairs of different labels of each query."""
     query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     classes, counts = np.unique(np.c_[query, labels], axis=0, return_counts=True)

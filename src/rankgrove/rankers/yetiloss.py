@@ -42,11 +42,11 @@ class YetiLoss(BoostedRanker):
     NDCG, MAP, ERR and MRR, with a cut-off or without, have kernels of their own, and read ``gain``,
     ``relevant_from`` and ``max_grade``. Any other text is a metric of the registry with its own
     parameters: ``"p@5"``, ``"rbp(persistence=0.9)"``, ``"recall@20(relevant_from=2)"``,
-    ``"ndcg(discount=alpha:0.1)"``, ``"spearman"``. Those that are sums over the ranks are as quick;
-    for others (``meanndcg``, ``tau``, ``pair-accuracy``, ``map(...)`` with parameters, functions of
-    your own) each swap is evaluated, which takes time in proportion to the squared number of
-    documents of a query. Metrics of the scores themselves (``rmse``, ``class-error``, ``ece``) are
-    refused.
+    ``"ndcg(discount=alpha:0.1)"``, ``"spearman"``. Those that are sums over the ranks, ``"ic"``,
+    ``"tau"`` and ``"pair-accuracy"`` are as quick; for others (``meanndcg``, ``map(...)`` with
+    parameters, functions of your own) each swap is evaluated, which takes time in proportion to the
+    squared number of documents of a query. Metrics of the scores themselves (``rmse``,
+    ``class-error``, ``ece``) are refused.
 
     CatBoost's ``mode=NDCG``, ``MRR`` and ``ERR`` are this loss with ``gain="linear"`` (its labels
     are the probabilities of ERR; NDCG with ``dcg_type=Exp`` has ``gain="exp"``). Its ``mode=MAP``

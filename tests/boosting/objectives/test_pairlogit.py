@@ -9,7 +9,7 @@ from rankgrove.boosting.objectives.pairlogit import PairwiseLogistic
 SIZES = [1, 7, 0, 40, 2, 300]
 
 
-@pytest.mark.parametrize("power", [0.0, 1.0, 0.5, 2.0])
+@pytest.mark.parametrize("power", [0.0, 1.0, 0.5, 2.0, 0.01, 7.3, 10.0])
 @pytest.mark.parametrize("real", [False, True])
 def test_matches_the_definition(power, real):
     data = training_data(SIZES, seed=3)

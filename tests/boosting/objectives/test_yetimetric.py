@@ -15,6 +15,7 @@ METRICS = [
     *(name for name in metric_names() if name not in (*OF_SCORES, "p", "recall")),
     *("p@5", "recall@5", "ndcg@4(gain=linear)", "ndcg(discount=alpha:0.1)", "map(relevant_from=2)"),
     *("err(max_grade=4)", "mrr@3(relevant_from=2)", "rbp(persistence=0.9)", "p@3(short=cut)"),
+    "tau(variant=a)",
 ]
 
 
@@ -74,6 +75,29 @@ def test_a_function_is_a_metric_too():
     got = run(YetiMetricPairs(data, measure, 2), scores)
     want = by_definition(measure, data, scores, 0, 2)
     np.testing.assert_allclose(got[0], want[0], rtol=1e-4, atol=1e-6)
+
+
+def test_parts_of_the_swaps_are_evaluated_at_a_time(monkeypatch):
+    data = training_data([30, 7], seed=3)
+    scores = np.random.default_rng(3).normal(size=37)
+    whole = run(YetiMetricPairs(data, rankgrove.metric("meanndcg"), 2), scores)
+    monkeypatch.setattr("rankgrove.boosting.objectives.yetimetric._MOST_VALUES", 64)
+    parts = run(YetiMetricPairs(data, rankgrove.metric("meanndcg"), 2), scores)
+    np.testing.assert_array_equal(whole[0], parts[0])
+
+
+def test_metrics_whose_swaps_are_evaluated_warn_of_long_lists():
+    data = training_data([2001], seed=1)
+    with pytest.warns(UserWarning, match="a query has 2001 documents"):
+        YetiMetricPairs(data, rankgrove.metric("meanndcg"))
+
+
+@pytest.mark.parametrize("text", ["ic", "tau", "tau(variant=a)", "pair-accuracy", "spearman"])
+def test_metrics_of_the_whole_order_take_long_lists(text):
+    data = training_data([100_000], seed=1)
+    gradients, _ = run(YetiMetricPairs(data, rankgrove.metric(text), 1), np.zeros(100_000))
+    assert np.isfinite(gradients).all()
+    assert gradients.any()
 
 
 def test_metrics_with_kernels_of_their_own_are_the_same_in_general():

@@ -50,18 +50,21 @@ _SYNONYMS = {
 }
 PARAMETERS_ELSEWHERE = {name: ours for ours, names in _SYNONYMS.items() for name in names.split()}
 
-# Losses of LightGBM, XGBoost, CatBoost, RankLib, TF-Ranking and allRank, by our ranker.
+# Losses and rankers of LightGBM, XGBoost, CatBoost, RankLib, TF-Ranking and allRank, by our ranker.
 _LOSSES = {
-    "lambdamart": "lambdarank lambda_rank rank:ndcg rank:map",
+    "lambdamart": "lambdarank lambda_rank rank:ndcg rank:map lightgbm lgbmranker xgboost xgbranker "
+    "stochasticlambdamart",
     "xendcg": "rank_xendcg xe_ndcg xendcg_mart rank_xendcg_mart xe_ndcg_mart",
-    "pairlogit": "rank:pairwise pairlogitpairwise ranknet pairwise_logistic_loss rankloss",
-    "yetirank": "yetirankpairwise",
+    "pairlogit": "pairwise rank:pairwise pairlogitpairwise ranknet pairwise_logistic_loss rankloss",
+    "yetirank": "yetirankpairwise catboost catboostranker",
     "yetiloss": "stochasticrank",
     "querysoftmax": "listnet softmax_loss",
     "listmle": "list_mle_loss",
     "lambdaloss": "ndcgloss1 ndcgloss2 ndcgloss2pp ndcgloss2++ arp arp_loss arploss1 arploss2 "
     "ndcg-loss1 ndcg-loss2 ndcg-loss2++ arp-loss1 arp-loss2",
-    "mart": "rmse regression pointwisermse",
+    "querycrossentropy": "crossentropy logloss binary binary:logistic",
+    "mart": "rmse mse regression pointwisermse reg:squarederror",
+    "rf": "randomforest random_forest random_forests randomforests",
 }
 OBJECTIVES_ELSEWHERE = {name: ours for ours, names in _LOSSES.items() for name in names.split()}
 _FIT_OPTIONS = {
