@@ -1,7 +1,7 @@
-// Lets a user stop a long calculation.
+// Interruption of long kernels by Ctrl-C.
 //
-// Kernels know nothing of Python's signals: loops tell what they have done, and now and then the
-// calling thread asks the check that the bindings have set.
+// Kernels do not depend on Python's signals: loops report progress, and from time to time the
+// calling thread calls the check that the bindings have set.
 #pragma once
 
 namespace rankgrove {

@@ -1,4 +1,4 @@
-// Rows of LETOR text: what one thread does with one run of whole lines.
+// Rows of LETOR text: parsing of a run of whole lines by one thread.
 //
 // Vocabulary: a *line* is text up to a newline; a *row* is a line with a label (not blank, not only
 // a comment); a *column* is the place of a feature in the matrix, its number in the text minus the

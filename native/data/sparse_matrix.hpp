@@ -1,4 +1,5 @@
-// A sparse matrix in the caller's memory (CSR); all entries that are not stored have one value.
+// A sparse matrix in the caller's memory (CSR); all entries that are not stored have the same
+// value.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,10 @@
-// What the workers of one fit do together: sums and maxima of integers, and bytes that all get.
+// Collective operations of the workers of one fit: all-reduce (sums and maxima of integers) and
+// all-gather (bytes).
 //
 // Kernels that take a Communicator call it from the thread that called them, never from a loop over
-// threads; all workers make the same calls in the same order. Integers add up to the same bits in
-// any order, so what follows from the results is the same on every worker and for any number of
-// them. A null pointer stands for one worker that has all data.
+// threads; all workers make the same calls in the same order. Sums of integers have the same bits
+// in any order, so results are the same on every worker and for any number of workers. A null
+// pointer means a single worker with all data.
 #pragma once
 
 #include <cstddef>

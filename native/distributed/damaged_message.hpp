@@ -1,7 +1,7 @@
-// The error of a message between workers that cannot be what its sender meant to send.
+// The error of a damaged message between workers.
 //
-// Messages are trusted for their meaning, not for their bytes: whatever is used as an index or a
-// length is checked when a message is read, so that a damaged one is an error and never a crash.
+// Every number of a message that is used as an index or a length is checked when the message is
+// read, so that a damaged one is an error and never a crash.
 #pragma once
 
 #include <stdexcept>

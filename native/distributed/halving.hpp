@@ -1,10 +1,11 @@
 // The schedule of collective operations by recursive halving, for any number of workers.
 //
-// The workers are halved until each is alone. On the way down, every worker sends one of the other
-// half what it has for that half (reduce-scatter); on the way up, it sends what its own half has
-// (all-gather). So an operation takes about log2(size) steps, and a worker sends each value once.
+// The group of workers is halved until each group has one worker. On the way down, every worker
+// sends its values for the other half to a partner there (reduce-scatter); on the way up, it sends
+// the values of its own half (all-gather). So an operation takes about log2(size) steps, and a
+// worker sends each value once.
 //
-// Where the first half has one worker more, its last worker shares the partner of the one before:
+// If the first half has one worker more, its last two workers have the same partner:
 //
 //   5 workers   0 1 2 | 3 4      down: 0 <-> 3, 1 <-> 4, 2 -> 4      up: 0 <-> 3, 1 <-> 4, 4 -> 2
 //   then        0 1 | 2, 3 | 4   and so on within each half

@@ -1,4 +1,4 @@
-// The inner loops of exact Shapley values: what happens to a pack of rows on an edge of a tree.
+// The inner loops of exact Shapley values: the update of a pack of rows on an edge of a tree.
 //
 // Vectors over rows come in groups of four, and `n_groups` of them lie side by side for each point
 // of the quadrature: [point * n_groups + group]. Rows differ in how they stand to the conditions

@@ -1,4 +1,4 @@
-// What the versions of the bit kernels for different processors have in common.
+// Code shared by the versions of the bit kernels for different processors.
 #pragma once
 
 #include <algorithm>

@@ -1,10 +1,9 @@
 // Scores trees of up to 256 leaves, and oblivious trees of up to 2^16, by bit vectors over rows.
 //
 // For a block of up to 256 rows:
-// 1. Each distinct (column, threshold) of all trees is compared with each row once; the outcomes
-// are
-//    a bit vector over rows, the predicate. Models repeat their thresholds, so this is shared work.
-//    Each distinct (column, set of categories) likewise.
+// 1. Each distinct (column, threshold) of all trees is compared with each row once; the result is
+//    a bit vector over rows, the predicate. Trees share thresholds, so they share this work. Each
+//    distinct (column, set of categories) likewise.
 // 2. Each tree sends all rows down at once: rows(left) = rows(node) & ~predicate, rows(right) =
 //    rows(node) & predicate. The bit vectors of its leaves give each row the number of its leaf. In
 //    an oblivious tree the predicates of the levels are the bits of that number already.

@@ -1,5 +1,5 @@
-// What the parts of tree growing share: the matrix, the options, and rows, gradients and features
-// of the tree that is being grown.
+// State shared by the parts of tree growing: the matrix, the options, and rows, gradients and
+// features of the current tree.
 //
 // TreeGrower sets it at the beginning of each tree. Growth reorders the partition; everything else
 // stays as it is until the tree is finished.

@@ -1,4 +1,4 @@
-// The histograms of nodes: memory that is used again, and how it is filled.
+// The histograms of nodes: a pool of reusable memory, and the code that fills them.
 //
 // A histogram is an array of layout.size() packed sums; it is *wide* if the workers have so many
 // rows that each bin needs its two sums apart (see packed_gradients.hpp). It is built from the rows

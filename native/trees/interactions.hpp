@@ -1,4 +1,4 @@
-// Interaction constraints: which features may stand on one path of a tree.
+// Interaction constraints: which features may occur together on a path of a tree.
 //
 // Features form groups. A node may be split by a feature if one group holds that feature and all
 // those that split the nodes above it. Each node remembers, as bits, the groups that hold all

@@ -1,13 +1,13 @@
-// What of a set of documents is summed up, for criteria to score:
+// Sums over a set of documents, from which criteria compute scores:
 //
 //   ClassCounts<C>   number of documents of each class (C classes, or 0: as many as the data have)
 //   ClassWeights     weight of each class, and the number of documents
 //   CountAndSum      number of documents, and sum of targets
 //   Moments          weight, weighted sum of targets, and the number of documents
 //
-// A *cell* is `stride()` numbers in a row: the sums over some set of documents. An *item* is what a
-// document adds to it. `add_all` adds all documents of a node, `add_left` those that a split sends
-// left; items() gives the items of the node's documents, for those who need them.
+// A *cell* is `stride()` consecutive numbers: the sums over some set of documents. An *item* is the
+// contribution of one document. `add_all` adds all documents of a node, `add_left` those that a
+// split sends left; items() returns the items of the node's documents.
 #pragma once
 
 #include <cstdint>

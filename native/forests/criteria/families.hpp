@@ -1,5 +1,5 @@
-// Two families of criteria, by what they look at: classes or targets. A family knows the sums that
-// suit the data and the size of a node best, and so which code of a criterion is used.
+// Two families of criteria: on classes and on targets. A family chooses the fastest kind of sums
+// for the data and the size of a node, and with it the instantiation of a criterion.
 //
 // A criterion is a template  Of<Sums>  that adds score(cell) and perfect_score(documents, cell) to
 // some sums of documents (class_counts.hpp, packed_sums.hpp), and a struct that derives from its

@@ -1,5 +1,5 @@
-// What of a forest's data does not depend on what it learns: codes of features, and queries. Built
-// once, it serves any number of targets and weights.
+// The part of a forest's data that does not depend on labels and weights: codes of features, and
+// queries. It is built once and used with any targets and weights.
 //
 // Rows are in grouped order: query q owns rows offsets[q] .. offsets[q + 1] - 1.
 #pragma once

@@ -1,4 +1,4 @@
-// What a forest learns: targets and weights of the rows, and the metric that listwise splits raise.
+// Targets and weights of the rows of a forest, and the metric that listwise splits maximise.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Out-of-bag predictions: outputs of trees for the rows that they have not learned from.
+// Out-of-bag predictions: outputs of trees for the rows outside of their samples.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The score of every document of a tree's sample, for metrics that know nothing of blocks.
+// The score of every document of a tree's sample, for metrics that are not computed from blocks.
 #pragma once
 
 #include <algorithm>

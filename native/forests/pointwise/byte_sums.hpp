@@ -1,7 +1,7 @@
 // Running sums of documents in the order of a feature's codes, where one code is frequent.
 //
-// Most columns have a value that is nearly everywhere (0: what a document has not got). Documents
-// with that usual code are not added up: they have what the others leave of the whole.
+// Most columns have a very frequent value (usually 0, for an absent feature). Documents with this
+// code are not added up: their sum is the total minus that of the others.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Splits that look at the node's own documents alone: the best of all thresholds of K features, or
-// of one random threshold for each of them.
+// Pointwise splits, which depend on the documents of the node only: the best of all thresholds of K
+// features, or of one random threshold for each of them.
 #pragma once
 
 #include <algorithm>

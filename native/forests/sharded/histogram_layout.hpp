@@ -1,5 +1,5 @@
-// What the cells of histograms hold that all workers add up: for each code of a feature in a node,
-// sums over the documents with it, as integers.
+// The cells of histograms that are summed over all workers: for each code of a feature in a node,
+// sums over the documents with this code, as integers.
 #pragma once
 
 #include <cstdint>

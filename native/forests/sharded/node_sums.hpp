@@ -1,5 +1,5 @@
-// Sums over the documents of a node that decide about its value, as integers that all workers add
-// up.
+// Sums over the documents of a node, from which its value follows, as integers that are summed over
+// all workers.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// The splits of a tree that are known so far, whatever the order in which they were found.
+// The splits of a tree that have been found so far, in any order.
 //
-// From them follows the tree that one worker would grow: its nodes are split in the wanted order,
-// up to the wanted number of leaves.
+// The final tree is the one that a single worker would grow: its nodes are split in the order of
+// the options, up to the maximum number of leaves.
 #pragma once
 
 #include <cstdint>

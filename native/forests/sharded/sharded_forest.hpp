@@ -1,8 +1,9 @@
-// Grows the trees of a forest whose rows are on several workers, to the bits of one worker.
+// Grows the trees of a forest whose rows are distributed over workers; the trees are bit-identical
+// to those of one worker.
 //
-// Every worker has one of these, with its own rows. They go through the same rounds, and whoever
-// calls them carries what they say from one to the others, as the methods are called for: sums and
-// maxima of integers over all workers, and messages that all get. All trees grow side by side.
+// Every worker has a ShardedForest with its own rows. All go through the same rounds, and between
+// the method calls the caller exchanges their results: all-reduce of sums and maxima of integers,
+// and all-gather of messages. All trees grow at the same time.
 //
 //   do {
 //     open(sums of summaries().first, maxima of summaries().second)
@@ -11,8 +12,8 @@
 //     if moves()     graft(messages of grow(messages from pack()))
 //   } while plan() found something
 //
-// Nodes with many rows are split from histograms, which each worker has for some of the nodes.
-// Nodes with few rows move to one worker, which grows everything below them as if it were alone.
+// Nodes with many rows are split from summed histograms; each worker searches some of the nodes.
+// Nodes with few rows are sent to one worker, which grows their subtrees alone.
 #pragma once
 
 #include <cstdint>

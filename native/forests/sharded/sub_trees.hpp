@@ -1,4 +1,4 @@
-// Small nodes move to one worker, rows and all, and are grown there to the end.
+// Small nodes are sent with their rows to one worker, which grows their subtrees.
 #pragma once
 
 #include <cstdint>
