@@ -32,7 +32,7 @@ def mslr_shaped(n_queries: int, threads: int) -> TrainingData:
 
 
 def gradient_time(objective: Objective, n: int) -> float:
-    shape = n if objective.n_outputs == 1 else (objective.n_outputs, n)
+    shape = (objective.n_outputs, n)
     scores = np.random.default_rng(1).normal(size=shape)
     gradients = np.empty(shape, np.float32)
     hessians = None if objective.constant_hessian else np.empty(shape, np.float32)
@@ -43,7 +43,7 @@ def gradient_time(objective: Objective, n: int) -> float:
 
 def leaf_time(objective: PlackettLuceLikelihood, n: int) -> float:
     random = np.random.default_rng(1)
-    scores, leaf = random.normal(size=n), random.integers(30, 61, n).astype(np.int32)
+    scores, leaf = random.normal(size=(1, n)), random.integers(30, 61, n).astype(np.int32)
     return best_time(lambda: objective.leaf_values(scores, leaf, 61, 0), 3, at_least=0.5)[0]
 
 

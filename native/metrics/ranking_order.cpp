@@ -60,6 +60,27 @@ RANKGROVE_SIMD void count_ranks(const int32_t* keys, size_t n, int32_t* ranks) {
   }
 }
 
+#if RANKGROVE_X86
+// The same with sixteen keys in a vector.
+RANKGROVE_AVX512 void count_ranks_avx512(const int32_t* keys, size_t n, int32_t* ranks) {
+  const __m512i one = _mm512_set1_epi32(1);
+  for (size_t i = 0; i < n; i += kBlock) {
+    const __m512i own[2] = {_mm512_loadu_si512(keys + i),
+                            _mm512_loadu_si512(keys + i + kBlock / 2)};
+    __m512i below[2] = {};
+    for (size_t j = 0; j < n; ++j) {
+      const __m512i key = _mm512_set1_epi32(keys[j]);
+      for (int v = 0; v < 2; ++v) {
+        const __mmask16 is_below = _mm512_cmplt_epi32_mask(key, own[v]);
+        below[v] = _mm512_mask_add_epi32(below[v], is_below, below[v], one);
+      }
+    }
+    _mm512_storeu_si512(ranks + i, below[0]);
+    _mm512_storeu_si512(ranks + i + kBlock / 2, below[1]);
+  }
+}
+#endif
+
 // An integer per score, in descending order of the scores.
 int64_t descending_key(double score) {
   const auto bits = std::bit_cast<int64_t>(score + 0.0);  // -0.0 becomes 0.0
@@ -95,7 +116,11 @@ bool RankingOrder::sort_by_counting(const double* scores, size_t n, int32_t* ord
   coarse_keys(scores, n, highest, steps, coarse_.data());
   std::fill_n(coarse_.begin() + static_cast<std::ptrdiff_t>(n), kBlock,
               std::numeric_limits<int32_t>::max());
+#if RANKGROVE_X86
+  (has_avx512() ? count_ranks_avx512 : count_ranks)(coarse_.data(), n, ranks_.data());
+#else
   count_ranks(coarse_.data(), n, ranks_.data());
+#endif
   for (size_t i = 0; i < n; ++i) order[ranks_[i]] = static_cast<int32_t>(i);
   for (size_t r = 1; r < n; ++r) {  // scores of one step stand in row order: sort them
     const int32_t row = order[r];

@@ -20,17 +20,19 @@ struct LambdaScratch {
       : delta_of(std::move(made)),
         noisy(longest),
         sorted(longest),
-        score(longest + kPairPadding),
-        decay(longest + kPairPadding),
-        value(longest + kPairPadding),
-        delta(longest + kPairPadding),
-        gradient(longest + kPairPadding),
-        hessian(longest + kPairPadding) {}
+        score(longest + kPairBlock),
+        decay(longest + kPairBlock),
+        value(longest),
+        gradient(longest + kPairBlock),
+        hessian(longest + kPairBlock) {
+    for (std::vector<float>& of_row : delta) of_row.resize(longest + kPairBlock);
+  }
 
   Delta delta_of;
   RankingOrder ranking;
   std::vector<double> noisy, sorted;
-  std::vector<float> score, decay, value, delta, gradient, hessian;  // in rank order
+  std::vector<float> score, decay, value, gradient, hessian;  // in rank order
+  std::vector<float> delta[2];                                // of two rows of pairs
 };
 
 constexpr double kNanosecondsPerDocument = 20.0;
@@ -72,39 +74,59 @@ double one_query(const double* scores, const float* value, size_t n, const int32
     s.value[r] = value[order[r]];
     s.score[r] = static_cast<float>(std::max(s.sorted[r] - s.sorted[0], kLowestScore));
   }
-  for (size_t r = n; r < n + kPairPadding; ++r) {
+  for (size_t r = n; r < n + kPairBlock; ++r) {
     s.score[r] = s.score[n - 1];
-    s.decay[r] = s.delta[r] = 0.0f;
+    s.decay[r] = s.delta[0][r] = s.delta[1][r] = 0.0f;
   }
-  std::fill_n(s.gradient.begin(), n + kPairPadding, 0.0f);
-  std::fill_n(s.hessian.begin(), n + kPairPadding, 0.0f);
+  std::fill_n(s.gradient.begin(), n + kPairBlock, 0.0f);
+  std::fill_n(s.hessian.begin(), n + kPairBlock, 0.0f);
 
   const bool regularised = options.difference_norm && s.sorted[0] != s.sorted[n - 1];
   s.delta_of.start(s.value.data(), n);
   const size_t last =
       std::min({s.delta_of.last_rank(), static_cast<size_t>(options.truncation), n - 1});
-  size_t base = 0;
   double lambda_sum = 0;
+  const auto add_sums = [&](size_t i, const PairSums& sums) {
+    s.gradient[i] += sums.gradient;
+    s.hessian[i] += sums.hessian;
+    lambda_sum += static_cast<double>(sums.lambda);
+  };
+  // Row i has its deltas in s.delta[slot].
+  const auto weighed_row = [&](size_t i, int slot) {
+    float* delta = s.delta[slot].data();
+    if (factors.better) {
+      weigh_pairs(factors, order, s.sorted.data(), options.sigma, i, n, delta);
+    }
+    return PairRow{i, delta};
+  };
+  const auto add_rows = [&](const PairRow& first, const PairRow& second) {
+    const TwoPairSums sums = add_pairs(first, second, s.decay.data(), s.score.data(), n,
+                                       regularised, s.gradient.data(), s.hessian.data());
+    add_sums(first.document, sums.first);
+    add_sums(second.document, sums.second);
+  };
+  const auto needs_base = [&](size_t base, size_t i) {
+    return i == 0 || options.sigma * (s.sorted[base] - s.sorted[i]) > kRebaseDistance;
+  };
+  constexpr bool kBothWays = requires { s.delta_of.fill_reverse(0, n, s.delta[1].data()); };
+  size_t base = 0;
   for (size_t i = 0; i < last; ++i) {
-    if (i == 0 || options.sigma * (s.sorted[base] - s.sorted[i]) > kRebaseDistance) {
+    if (needs_base(base, i)) {
       base = i;
       exp_array(s.sorted.data() + i, s.sorted[i], options.sigma, n - i, s.decay.data() + i);
     }
-    const auto add_row = [&] {
-      if (factors.better) {
-        weigh_pairs(factors, order, s.sorted.data(), options.sigma, i, n, s.delta.data());
-      }
-      const PairSums sums = add_pairs(s.delta.data(), s.decay.data(), s.score.data(), i, n,
-                                      regularised, s.gradient.data(), s.hessian.data());
-      s.gradient[i] += sums.gradient;
-      s.hessian[i] += sums.hessian;
-      lambda_sum += static_cast<double>(sums.lambda);
-    };
-    s.delta_of.fill(i, n, s.delta.data());
-    add_row();
-    if constexpr (requires { s.delta_of.fill_reverse(i, n, s.delta.data()); }) {
-      s.delta_of.fill_reverse(i, n, s.delta.data());
-      add_row();
+    s.delta_of.fill(i, n, s.delta[0].data());
+    const PairRow row = weighed_row(i, 0);
+    if constexpr (kBothWays) {
+      s.delta_of.fill_reverse(i, n, s.delta[1].data());
+      add_rows(row, weighed_row(i, 1));
+    } else if (i + 1 < last && !needs_base(base, i + 1)) {
+      s.delta_of.fill(++i, n, s.delta[1].data());
+      add_rows(row, weighed_row(i, 1));
+    } else {  // a row without a partner
+      std::fill(s.delta[1].begin() + static_cast<std::ptrdiff_t>(i),
+                s.delta[1].begin() + static_cast<std::ptrdiff_t>(n), 0.0f);
+      add_rows(row, {i, s.delta[1].data()});
     }
   }
   return lambda_sum;

@@ -11,25 +11,44 @@
 //
 // e comes without an exp() per pair: decay[j] = exp(-sigma (s_base - s_j)) is computed once per
 // document for a base not far above i, and e = decay[j] / decay[i].
+//
+// The loop takes two rows of pairs at a time, so that the sums of the documents below are read and
+// written once for both. It goes over whole blocks of eight documents, j = 0..7, 8..15, ...: blocks
+// that began at i + 1 would overlap those that the row before has just written, and a processor
+// waits for such writes to end. The first block of a row also has documents above it, which it
+// leaves out. Example: the rows i = 2 and i = 3 of 12 documents take the blocks 0..7 (of which
+// j = 3..7 belong to the first row and 4..7 to the second) and 8..15 (12..15 are padding).
 #pragma once
 
 #include <cstddef>
 
 namespace rankgrove {
 
-constexpr size_t kPairPadding = 8;  // arrays in rank order are readable and writable this far
+// Arrays in rank order are readable and writable up to a multiple of so many documents.
+constexpr size_t kPairBlock = 8;
+
+// The pairs of a document with all documents below it.
+struct PairRow {
+  size_t document = 0;
+  const float* delta = nullptr;
+};
 
 struct PairSums {
-  float gradient = 0;  // of document i, without the factor sigma
-  float hessian = 0;   // of document i, without the factor sigma^2
+  float gradient = 0;  // of the row's document, without the factor sigma
+  float hessian = 0;   // of the row's document, without the factor sigma^2
   float lambda = 0;    // sum of the pairs' |delta| rho
 };
 
-// Adds the pairs of document i with documents [i + 1, n) to gradient[j] and hessian[j], without the
-// factors sigma and sigma^2, and returns the sums that belong to document i. score holds
-// s_j - s_first. If regularised, |delta| is divided by 0.01 + |s_i - s_j|. Entries of delta in
-// [n, n + kPairPadding) must be 0, those of decay and score finite, score not above score[i].
-PairSums add_pairs(const float* delta, const float* decay, const float* score, size_t i, size_t n,
-                   bool regularised, float* gradient, float* hessian);
+// Adds the pairs of two rows with the documents below them, up to n, to gradient[j] and hessian[j],
+// without the factors sigma and sigma^2, and returns the sums that belong to the rows' documents.
+// The rows are of the same document, or of two that follow each other. score holds s_j - s_first.
+// If regularised, |delta| is divided by 0.01 + |s_i - s_j|. In the block that n cuts, deltas from n
+// on must be 0, decays and scores finite and no score above that of document n - 1.
+struct TwoPairSums {
+  PairSums first, second;
+};
+TwoPairSums add_pairs(const PairRow& first, const PairRow& second, const float* decay,
+                      const float* score, size_t n, bool regularised, float* gradient,
+                      float* hessian);
 
 }  // namespace rankgrove
