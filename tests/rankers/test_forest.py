@@ -246,6 +246,18 @@ def test_strength_curve_refuses_what_it_cannot_compute(metric, message, small_da
         forest.strength_curve(small_data, metric=metric)
 
 
+@pytest.mark.parametrize("preset", ["letor3", "letor4", "mslr", "sklearn"])
+def test_strength_is_measured_by_the_conventions_of_presets(preset, small_data):
+    """Where no k is given, no list is too short for it."""
+    forest = make_ranker("rf-point", n_estimators=1, random_state=0).fit(small_data)
+    measure = rankgrove.metric("ndcg", preset=preset)
+    last = forest.strength_curve(small_data, metric=str(measure)).mean[-1]
+    expected = measure.replace(ties="average")(
+        small_data.y, forest.predict(small_data), groups=small_data.groups
+    )
+    assert last == pytest.approx(expected, abs=1e-12)
+
+
 @pytest.mark.parametrize("metric", ["map", "err@5", "mrr"])
 def test_strength_curve_takes_sums_over_ranks_alone(metric, small_data):
     forest = make_ranker("rf-list", n_estimators=1, metric=metric).fit(small_data)

@@ -124,7 +124,8 @@ def _has_fast_splits(measure: Metric) -> bool:
     """Return whether gains of splits follow from sums, without a ranking of each candidate."""
     if not isinstance(measure, SumOverRanks | SumOverBlocks | Spearman):
         return False
-    return bool(measure.params.get("short", "pad") == "pad")
+    params = measure.params
+    return params.get("k") is None or params.get("short", "pad") == "pad"  # else lists may be short
 
 
 def listwise_metric(
