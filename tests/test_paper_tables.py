@@ -12,7 +12,10 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 import bench_papers
-from papers import cells
+from papers import cells, published, rows
+from papers.cells import Cells
+from papers.collections import COLLECTIONS
+from papers.forest_studies import points
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -25,6 +28,7 @@ def write_part(path: Path, first_query: int, n_queries: int, max_grade: int) -> 
             grade = row % (max_grade + 1)
             values = rng.normal(size=12) + grade * np.linspace(-1, 1, 12)
             features = " ".join(f"{j}:{value:.2f}" for j, value in enumerate(values, 1))
+            features += f" 25:{grade} 41:{grade} 110:{grade}"  # BM25 in LETOR's sets and in WEB10K
             lines.append(f"{grade} qid:{query} {features}\n")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress("".join(lines).encode()))
@@ -73,6 +77,52 @@ def test_a_cell_is_measured_again_only_where_a_default_has_changed(tmp_path, mon
         cells, "effective_defaults", lambda ranker: {**defaults(ranker), **changed.get(ranker, {})}
     )
     assert kept("fourth") == "fourth"
+
+
+def test_every_figure_of_a_paper_belongs_to_a_row():
+    settings = rows.Settings()
+    for figures, systems in (
+        (published.ALGORITHMS, rows.all_algorithms(settings, None)),
+        (published.IGBRT, rows.igbrt(settings)),
+        (published.BROOF, rows.broof(settings)),
+        (published.PLRANK_MICROSOFT, rows.plrank(settings)),
+    ):
+        assert set(figures) <= {system.label for system in systems}
+    others = set(published.PLRANK_YAHOO) - {system.label for system in rows.plrank(settings)}
+    assert others == {"PLRank(obj=9)", "PLRank(obj=15)"}  # a study of their own has them
+
+
+def test_rows_say_what_differs_from_the_paper_but_not_where_it_was_given():
+    settings = rows.Settings()
+    by_label = {system.label: system.describe() for system in rows.forests(settings)}
+    assert "max_depth=17, " in by_label["rf-list"]
+    assert "differs: the text" in by_label["rf-list"]
+    assert "differs" not in by_label["rf-list, grown to the end"]
+    igbrt = {system.label: system.describe() for system in rows.igbrt(settings)}
+    assert "the paper chooses learning_rate on validation data from 0.1," in igbrt["GBRT (R)"]
+    assert "differs" not in rows.rcrank("rcrank", 8, 0.11, shift=1).describe()
+    assert "labels to start at 1" in rows.rcrank("rcrank", 8, 0.11).describe()
+
+
+@pytest.mark.parametrize("leaves", [[0.0, 0.0], [12.0, 0.0]])
+def test_only_forests_have_leaves_per_tree(leaves, tmp_path, monkeypatch):
+    found = Cells(tmp_path / "cells.jsonl", n_runs=1, threads=1, minutes=0)
+    methods = {name: cells.Method(name, name, {}) for name in ("rf-point", "mart")}
+    monkeypatch.setattr(Cells, "measure", lambda *_: None)
+    runs = {name: np.array([[[0.5, n, 0.1]] * 5]) for name, n in zip(methods, leaves, strict=True)}
+    monkeypatch.setattr(Cells, "runs", lambda _, collection, method, measures: runs[method.label])
+    tables = []
+
+    class Report:
+        def table(self, columns, lines, caption):
+            tables.append((columns, lines))
+
+    points(Report(), found, next(iter(COLLECTIONS)), methods, caption="", measures=("rmse",))
+    ((columns, lines),) = tables
+    assert ("leaves per tree" in columns) == any(leaves)
+    if any(leaves):
+        place = columns.index("leaves per tree")
+        assert [line[place] for line in lines] == ["12", ""]
 
 
 def test_the_page_lists_every_table_under_its_paper(repository):

@@ -15,8 +15,6 @@ RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
 _TIMED = ("igbrt", "broof", "plrank")
 # Studies that compare nothing on folds.
 _OF_ONE_FIT = ("tree-sizes", "contexts")
-# What a result of earlier defaults says of them.
-_EARLIER = re.compile(r"^Defaults are those of before .+$", re.MULTILINE)
 _SECTION = re.compile(r"^## (?P<caption>.+)\n\n(?P<rows>(?:\|.*\n)+)", re.MULTILINE)
 
 
@@ -44,7 +42,6 @@ def quoted(study: str, collections: str) -> str:
         f"By `benchmarks/bench_papers.py --table {study}`{amount}. "
         f"`benchmarks/results/papers-{study}.md` has the settings, and more data."
     )
-    how += "".join(f" {line}" for line in _EARLIER.findall(text))
     if study in _TIMED:
         how += " Training times are in `benchmarks/results/papers-times.md`."
     return "\n".join([textwrap.fill(how, 100) + "\n", *found])

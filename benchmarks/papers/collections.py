@@ -32,12 +32,14 @@ class Collection:
     ----------
     preset : conventions of the evaluation script that belongs to the set
     max_grade : highest label, for ERR
+    bm25 : number of the feature, from 0, that is BM25 of the whole document
     """
 
     name: str
     folder: str
     preset: str
     max_grade: int
+    bm25: int
 
     @property
     def is_there(self) -> bool:
@@ -70,8 +72,8 @@ class Collection:
 
 
 COLLECTIONS = {
-    "MQ2008": Collection("MQ2008", "mq2008", "letor4", 2),
-    "OHSUMED": Collection("OHSUMED", "ohsumed/QueryLevelNorm", "letor3", 2),
-    "WEB10K sample": Collection("WEB10K sample", "mslr-web10k-sample", "mslr", 4),
-    "OHSUMED with NULL": Collection("OHSUMED with NULL", "ohsumed/Feature-null", "letor3", 2),
+    "MQ2008": Collection("MQ2008", "mq2008", "letor4", 2, 24),
+    "OHSUMED": Collection("OHSUMED", "ohsumed/QueryLevelNorm", "letor3", 2, 40),
+    "WEB10K sample": Collection("WEB10K sample", "mslr-web10k-sample", "mslr", 4, 109),
+    "OHSUMED with NULL": Collection("OHSUMED with NULL", "ohsumed/Feature-null", "letor3", 2, 40),
 }

@@ -13,6 +13,7 @@ from typing import Any
 
 from papers.cells import Method
 from papers.collections import COLLECTIONS
+from rankgrove.rankers.base.paper_settings import PaperSettings
 from rankgrove.rankers.base.registry import ranker_class
 
 # Parameters that count trees of forests; the share of trees applies to them.
@@ -62,11 +63,22 @@ class Settings:
 
 @dataclass(frozen=True)
 class Row:
-    """A system: as in its paper, and with our defaults."""
+    """A system: as in its paper, and with our defaults.
+
+    Attributes
+    ----------
+    departures : what the first does otherwise than the paper even so
+    """
 
     label: str
     as_in_paper: Method
     by_default: Method
+    departures: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        """Say what is trained as in the paper, and what remains different."""
+        text = self.as_in_paper.describe()
+        return "; differs: ".join([text, "; ".join(self.departures)] if self.departures else [text])
 
     @property
     def methods(self) -> list[Method]:
@@ -87,7 +99,16 @@ def row(
 ) -> Row:
     """Return the row of a system; ``own`` is what makes it this system."""
     cls = ranker_class(ranker)
-    params = {**(cls.papers[paper].params if paper else {}), **own}
+    given_by = cls.papers[paper] if paper else PaperSettings("", {})
+    params = {**given_by.params, **own}
+    departures = (
+        *given_by.departures,
+        *(
+            f"the paper chooses {name} on validation data from {', '.join(map(str, values))}"
+            for name, values in given_by.tuned.items()
+            if name not in own
+        ),
+    )
     if start is not None:
         for name in _FOREST_TREES:
             params.pop(name, None)
@@ -102,26 +123,40 @@ def row(
     plain = Method(
         label, ranker, {**counts, **own}, validated, seeded, start=start and start.by_default
     )
-    return Row(label, given, plain)
+    return Row(label, given, plain, departures)
 
 
 def forests(settings: Settings) -> list[Row]:
     """RF-point, RF-list, RF-rand and LambdaMART of Ibrahim and Carman.
 
-    Trees of two of them also by default but for their end, which is that of the paper.
+    Trees of two of them also without any limit of size, as the text of the paper has them.
     """
     return [
         *(row(name, name, "ibrahim-2016", settings) for name in ("rf-point", "rf-list", "rf-rand")),
         row("lambdamart", "lambdamart", "ibrahim-2016", settings, validated=True),
         *(
-            row(f"{name}, grown to the end", name, "ibrahim-2016", settings, min_samples_leaf=1)
+            replace(
+                row(
+                    f"{name}, grown to the end",
+                    name,
+                    "ibrahim-2016",
+                    settings,
+                    min_samples_leaf=1,
+                    max_depth=None,
+                ),
+                departures=(),
+            )
             for name in ("rf-point", "rf-list")
         ),
     ]
 
 
-def all_algorithms(settings: Settings) -> list[Row]:
-    """The algorithms of table XIII (figure 9) of Ibrahim and Carman."""
+def all_algorithms(settings: Settings, bm25: int | None) -> list[Row]:
+    """The algorithms of table XIII (figure 9) of Ibrahim and Carman.
+
+    ``bm25`` is the number of that feature, None where no collection is meant.
+    """
+    feature = {} if bm25 is None else {"feature": bm25}
 
     def validated(label: str, ranker: str, **own: Any) -> Row:
         return row(label, ranker, "ibrahim-2016", settings, validated=True, seeded=False, **own)
@@ -136,7 +171,7 @@ def all_algorithms(settings: Settings) -> list[Row]:
         row("CoorAsc", "coordinate-ascent", "ibrahim-2016", settings),
         validated("RankBoost", "rankboost"),
         row("LambdaMart", "lambdamart", "ibrahim-2016", settings, validated=True),
-        row("one feature (BM25)", "single-feature", None, settings, seeded=False),
+        row("BM25", "single-feature", None, settings, seeded=False, **feature),
         row("random order", "random", None, settings),
     ]
 
@@ -231,8 +266,11 @@ def rcrank(
         **size,
     )
     changes: dict[str, Any] = {"shift": shift, "train_share": share, "n_features": n}
-    return Row(
-        made.label, replace(made.as_in_paper, **changes), replace(made.by_default, **changes)
+    return replace(
+        made,
+        as_in_paper=replace(made.as_in_paper, **changes),
+        by_default=replace(made.by_default, **changes),
+        departures=() if shift else made.departures,
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from _report import Report
 from papers import published, rows
 from papers.cells import Cells, Method
-from papers.collections import COLLECTIONS
+from papers.collections import COLLECTIONS, Collection
 from papers.rows import Row, Settings
 from rankgrove.experiments.paper_tests import paper_mark
 from rankgrove.experiments.significance import paired_t
@@ -79,12 +79,16 @@ def algorithms(report: Report, cells: Cells, settings: Settings) -> None:
     """Ibrahim and Carman, tables XI, XIII and XIV, figure 9: all algorithms of appendix F. The
     paper's data are the whole of WEB10K."""
     for name in settings.chosen(*ALL_DATA):
-        systems = rows.all_algorithms(settings.on(name))
-        measures = (*OWN, "yahoo err")
+        systems = rows.all_algorithms(settings.on(name), COLLECTIONS[name].bm25)
+        measures = ("own ndcg@10", "yahoo err", "own map")
         columns = ["WEB10K: NDCG@10", "WEB10K: ERR", "WEB10K: MAP"]
         table(report, cells, name, systems, measures, columns, published.ALGORITHMS, OTHER_DATA)
         _pairs(report, cells, name, systems)
-    described(report, rows.all_algorithms(settings), cells, settings)
+    described(report, rows.all_algorithms(settings, None), cells, settings)
+    report.note(
+        "BM25 is the feature of the whole document: number 25 of MQ2008, 41 of OHSUMED (title and "
+        "abstract), 110 of WEB10K; the better of its two directions on training data counts."
+    )
 
 
 def _pairs(report: Report, cells: Cells, name: str, systems: Sequence[Row]) -> None:
@@ -110,7 +114,8 @@ def _pairs(report: Report, cells: Cells, name: str, systems: Sequence[Row]) -> N
 def igbrt(report: Report, cells: Cells, settings: Settings) -> None:
     """Mohan, Chen and Weinberger, table 3, with RMSE. The paper's data cannot be had: the methods
     are compared on what can, and its figures show what order it found."""
-    columns = ["Yahoo 2: ERR", "Yahoo 2: NDCG", "MSLR: ERR", "MSLR: NDCG"]
+    sets = ("Yahoo 1", "Yahoo 2", "MSLR")
+    columns = [f"{name}: {measure}" for name in sets for measure in ("ERR", "NDCG")]
     for name in settings.chosen(*ALL_DATA):
         measures = ("yahoo err", "yahoo ndcg@10", "rmse")
         systems = rows.igbrt(settings.on(name))
@@ -123,10 +128,10 @@ def plrank(report: Report, cells: Cells, settings: Settings) -> None:
     compared on what can, and its figures show what order it found."""
     measures = ("yahoo ndcg@1", "yahoo ndcg@3", "yahoo ndcg@10", "yahoo err")
     paper = {
-        label: [figures[2], published.PLRANK_MICROSOFT.get(label, [np.nan] * 4)[2]]
+        label: [*figures, *published.PLRANK_MICROSOFT.get(label, [np.nan] * 4)]
         for label, figures in published.PLRANK_YAHOO.items()
     }
-    columns = ["Yahoo: NDCG@10", "Microsoft 30K: NDCG@10"]
+    columns = [f"{name}: {TITLES[m]}" for name in ("Yahoo", "Microsoft 30K") for m in measures]
     for name in settings.chosen(*ALL_DATA):
         systems = rows.plrank(settings.on(name))
         table(report, cells, name, systems, measures, columns, paper, OTHER_DATA)
@@ -170,6 +175,10 @@ def _tests(report: Report, cells: Cells, name: str, systems: Sequence[Row]) -> N
         report.table(columns, lines, caption=f"{name}: tests")
 
 
+# Rankers whose grids of leaves and learning rates are measured.
+_GRIDS = ("rcrank", "lambdamart")
+
+
 def rcrank(report: Report, cells: Cells, settings: Settings) -> None:
     """Modry and Ferov, table 3, on a sample of their data and on MQ2008: labels from 1 on, as they
     have them, and from 0 on."""
@@ -178,21 +187,70 @@ def rcrank(report: Report, cells: Cells, settings: Settings) -> None:
             caption = f"{name}: NDCG@10, labels {labels}"
             paper = published.RCRANK if shift and name == "WEB10K sample" else {}
             rcrank_grid(report, cells, settings, name, caption, paper, shift=shift)
-    described(report, [rows.rcrank("rcrank", 64, 0.11, 1)], cells, settings)
+    described(report, [rows.rcrank(name, 64, 0.11, 1) for name in _GRIDS], cells, settings)
     report.note("Means of five folds; no sampling, one seed. NDCG as RankLib computes it.")
 
 
 def rcrank_small(report: Report, cells: Cells, settings: Settings) -> None:
     """Modry and Ferov, tables 4 and 5: a tenth of the training queries, then also only those 50
-    features (here 20 of MQ2008's 46) that LambdaMART splits on most often."""
+    features (here 20 of MQ2008's 46) that LambdaMART splits on most often. And section 4.3: a 70th
+    of the queries, and what remains of the quality."""
     for name in settings.chosen("MQ2008", "WEB10K sample"):
         n_features = 20 if name == "MQ2008" else 50
-        for n, paper in ((None, published.RCRANK_TENTH), (n_features, published.RCRANK_FEATURES)):
-            what = "all features (table 4)" if n is None else f"{n} features (table 5)"
-            caption = f"{name}: NDCG@10, labels from 1 on, a tenth of the queries, {what}"
+        views = [
+            ("a tenth of the queries, all features (table 4)", 0.1, None, published.RCRANK_TENTH),
+            (
+                f"a tenth of the queries, {n_features} features (table 5)",
+                0.1,
+                n_features,
+                published.RCRANK_FEATURES,
+            ),
+        ]
+        if name == "MQ2008":  # of the sample, a 70th is one query
+            views.append(("a 70th of the queries, all features (section 4.3)", 1 / 70, None, {}))
+        for what, share, n, paper in views:
+            caption = f"{name}: NDCG@10, labels from 1 on, {what}"
             figures = paper if name == "WEB10K sample" else {}
-            rcrank_grid(report, cells, settings, name, caption, figures, shift=1, share=0.1, n=n)
-    described(report, [rows.rcrank("rcrank", 64, 0.11, 1, 0.1)], cells, settings)
+            rcrank_grid(report, cells, settings, name, caption, figures, shift=1, share=share, n=n)
+        _rcrank_losses(report, cells, settings, name, [view[:3] for view in views])
+    described(report, [rows.rcrank(name, 64, 0.11, 1, 0.1) for name in _GRIDS], cells, settings)
+
+
+def _rcrank_losses(
+    report: Report,
+    cells: Cells,
+    settings: Settings,
+    name: str,
+    views: Sequence[tuple[str, float, int | None]],
+) -> None:
+    """Section 4.3: the best of each grid, and the mean change by fewer queries or features."""
+    rates = settings.rates(published.RCRANK_RATES)
+
+    def grid(ranker: str, share: float, n: int | None) -> Any:
+        """Return the figures of a grid as they are printed; NaN where one was not measured."""
+        sizes = [leaves for other, leaves in published.RCRANK if other == ranker]
+        systems = [rows.rcrank(ranker, m, r, 1, share, n) for m in sizes for r in rates]
+        runs = [cells.runs(COLLECTIONS[name], s.as_in_paper, ["ranklib ndcg@10"]) for s in systems]
+        return np.array([round(run.mean(), 4) if len(run) else np.nan for run in runs])
+
+    lines = []
+    for what, share, n in [("all queries and features (table 3)", 1.0, None), *views]:
+        base = (1.0, None) if n is None else (share, None)
+        best, changes = [], []
+        for ranker in _GRIDS:
+            values = grid(ranker, share, n)
+            best.append(_or_dash("{:.4f}", values.max()))
+            change = 100 * (values.mean() / grid(ranker, *base).mean() - 1)
+            changes.append("-" if (share, n) == base else _or_dash("{:+.2f} %", change))
+        paper = published.RCRANK_LOSSES[what.partition("(")[2].rstrip(")")]
+        lines.append([what, *best, *changes, *paper])
+    columns = ["best RCRank", "best LambdaMART", "change of RCRank", "change of LambdaMART"]
+    report.table(
+        ["", *columns, *(f"paper, {column}" for column in columns)],
+        lines,
+        caption=f"{name}: the best of 20 settings, and the mean change by fewer queries (against "
+        "all) or by fewer features (against table 4)",
+    )
 
 
 def rcrank_grid(
@@ -233,7 +291,7 @@ def missing(report: Report, cells: Cells, settings: Settings) -> None:
     """Policies for missing values, on LETOR's OHSUMED before normalisation (9 % missing)."""
     for name in settings.chosen("OHSUMED with NULL"):
         plain_table(report, cells, name, rows.missing(settings), (*OWN, "yahoo err"))
-    settings_listed(report, rows.missing(settings), cells)
+    settings_listed(report, rows.missing(settings), cells, settings, "1000 (the paper: 10,000)")
 
 
 def listwise(report: Report, cells: Cells, settings: Settings) -> None:
@@ -246,7 +304,7 @@ def listwise(report: Report, cells: Cells, settings: Settings) -> None:
             f"Table XV on {name}: RF-point {point[0]:.4f} and {point[1]:.4f}, RF-list "
             f"{five[0]:.4f} and {five[1]:.4f}."
         )
-    settings_listed(report, rows.listwise(settings), cells)
+    settings_listed(report, rows.listwise(settings), cells, settings, "the paper's 500")
 
 
 TABLES: dict[str, Callable[[Report, Cells, Settings], None]] = {
@@ -276,39 +334,38 @@ def table(
     collection = COLLECTIONS[name]
     cells.measure(collection, [s.as_in_paper for s in systems])
     cells.measure(collection, [s.by_default for s in systems])
-    lines = []
     if not any(len(cells.runs(collection, s.as_in_paper, measures)) for s in systems):
         report.note(f"{name}: not measured.")
         return
-    for system in systems:
-        runs = [cells.runs(collection, method, [*measures, "cpu"]) for method in system.methods]
-        figures = paper.get(system.label, [np.nan] * len(paper_columns))
-        lines.append(
-            [
-                system.label,
-                *(_mean_and_spread(runs[0], m) for m in range(len(measures))),
-                *(_mean_and_spread(runs[1], m) for m in range(len(measures))),
-                *(f"{run[..., -1].mean():.1f}" if len(run) else "-" for run in runs),
-                str(len(runs[0])),
-                *("-" if np.isnan(value) else f"{value:.4f}" for value in figures),
-            ]
-        )
     first = measures[0].split()[0]
     by = collection.preset if first == "own" else first
     titles = [TITLES[measure] for measure in measures]
+    papers = [f"paper, {column}" for column in paper_columns]
+    ours, default = [], []
+    for system in systems:
+        figures = paper.get(system.label, [np.nan] * len(paper_columns))
+        shown = [_or_dash("{:.4f}", value) for value in figures]
+        values, cpu_and_runs = _measured(cells, collection, system.as_in_paper, measures)
+        ours.append([system.label, *values, *shown, *cpu_and_runs])
+        values, cpu_and_runs = _measured(cells, collection, system.by_default, measures)
+        default.append([system.label, *values, *cpu_and_runs])
     report.table(
-        [
-            "",
-            *titles,
-            *(f"default: {title}" for title in titles),
-            "CPU s",
-            "default: CPU s",
-            "runs",
-            *(f"paper, {column}" for column in paper_columns),
-        ],
-        lines,
-        caption=f"{name}, preset {by}: as in the paper, and by default{source}",
+        ["", *titles, *papers, "CPU s", "runs"],
+        ours,
+        caption=f"{name}, preset {by}: as in the paper{source}",
     )
+    report.table(
+        ["", *titles, "CPU s", "runs"], default, caption=f"{name}, preset {by}: by default"
+    )
+
+
+def _measured(
+    cells: Cells, collection: Collection, method: Method, measures: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Return the means of a method, then its CPU seconds and number of runs."""
+    runs = cells.runs(collection, method, [*measures, "cpu"])
+    cpu = f"{runs[..., -1].mean():.1f}" if len(runs) else "-"
+    return [_mean_and_spread(runs, m) for m in range(len(measures))], [cpu, str(len(runs))]
 
 
 def plain_table(
@@ -319,22 +376,23 @@ def plain_table(
     cells.measure(collection, methods)
     lines = []
     for method in methods:
-        runs = cells.runs(collection, method, [*measures, "cpu"])
-        values = [_mean_and_spread(runs, m) for m in range(len(measures))]
-        cpu = f"{runs[..., -1].mean():.1f}" if len(runs) else "-"
-        lines.append([method.label, *values, cpu, str(len(runs))])
+        values, cpu_and_runs = _measured(cells, collection, method, measures)
+        lines.append([method.label, *values, *cpu_and_runs])
     titles = [TITLES[measure] for measure in measures]
     caption = f"{name}, preset {collection.preset}"
     report.table(["", *titles, "CPU s", "runs"], lines, caption=caption)
 
 
-def settings_listed(report: Report, methods: Sequence[Method], cells: Cells) -> None:
-    """Say what the rows of a plain table are."""
+def settings_listed(
+    report: Report, methods: Sequence[Method], cells: Cells, settings: Settings, trees: str
+) -> None:
+    """Say what the rows of a plain table are; ``trees`` are those of a whole forest."""
     report.note(
-        "Means of five folds, ± the standard deviation over runs (seeds 0, 1, ...); methods that "
-        "do not depend on the seed have one run; a dash was not measured. Where steps are chosen "
-        f"on validation, training ends after {cells.stopping_rounds} steps without a better "
-        "NDCG@10. CPU seconds are of one fit. Settings:\n\n"
+        f"Forests have {100 * settings.share:g} % of {trees} trees. Means of five folds, ± the "
+        "standard deviation over runs (seeds 0, 1, ...); methods that do not depend on the seed "
+        "have one run; a dash was not measured. Where steps are chosen on validation, training "
+        f"ends after {cells.stopping_rounds} steps without a better NDCG@10. CPU seconds are of "
+        "one fit. Settings:\n\n"
         + "\n".join(f"- {method.label}: {method.describe()}" for method in methods)
     )
 
@@ -348,6 +406,10 @@ def differences(first: Any, second: Any) -> Any:
     """Return the differences of the queries that count."""
     found = np.asarray(first) - np.asarray(second)
     return found[~np.isnan(found)]
+
+
+def _or_dash(pattern: str, value: float) -> str:
+    return "-" if np.isnan(value) else pattern.format(value)
 
 
 def _mean(runs: Any) -> str:
@@ -375,7 +437,7 @@ def described(report: Report, systems: Sequence[Row], cells: Cells, settings: Se
         "have one run; a dash was not measured. Where steps are chosen on validation, training "
         f"ends after {cells.stopping_rounds} steps without a better NDCG@10. CPU seconds are of "
         "one fit. As in the paper:\n\n"
-        + "\n".join(f"- {system.label}: {system.as_in_paper.describe()}" for system in systems)
+        + "\n".join(f"- {system.label}: {system.describe()}" for system in systems)
         + "\n\nBy default:\n\n"
         + "\n".join(f"- {system.label}: {system.by_default.describe()}" for system in systems)
     )
