@@ -67,6 +67,19 @@ class Peer:
     n_steps: int | None = None
 
 
+@dataclass(frozen=True)
+class _Task:
+    """One fit of a library, with the arguments of ``fit_peer``."""
+
+    target: str
+    params: dict[str, Any]
+    fold: Fold
+    features: PeerFeatures
+    seed: int
+    rounds: int | None
+    n_jobs: int
+
+
 class FittedPeer(NamedTuple):
     """A fitted peer: its scoring function, its number of trees and its training time."""
 
@@ -97,7 +110,8 @@ def fit_peer(
     threads = resolve_n_jobs(n_jobs)
     start = time.perf_counter()
     features = PeerFeatures(library, Columns.of(fold.train))
-    peer = fit[library](target, dict(params), fold, features, seed, rounds, threads)
+    task = _Task(target, dict(params), fold, features, seed, rounds, threads)
+    peer = fit[library](task)
     seconds = time.perf_counter() - start
     n_steps = _best_step(peer, features, fold.validation, metric, threads)
 
@@ -148,36 +162,28 @@ def _query_weights(data: Dataset, library: str) -> Any:
     return first
 
 
-def _lightgbm(
-    target: str,
-    params: Any,
-    fold: Fold,
-    features: PeerFeatures,
-    seed: int,
-    rounds: int | None,
-    n_jobs: int,
-) -> Peer:
+def _lightgbm(task: _Task) -> Peer:
     lightgbm = require("lightgbm", "peers", "lightgbm in a comparison")
-    _refuse_unknown_to_lightgbm(lightgbm, params)
+    _refuse_unknown_to_lightgbm(lightgbm, task.params)
     model = lightgbm.LGBMRanker(
-        objective=target,
-        random_state=seed,
-        n_jobs=n_jobs,
-        **{"verbose": -1, "deterministic": True, "force_row_wise": True, **params},
+        objective=task.target,
+        random_state=task.seed,
+        n_jobs=task.n_jobs,
+        **{"verbose": -1, "deterministic": True, "force_row_wise": True, **task.params},
     )
-    X, y, sizes = _grouped(features, fold.train)
+    X, y, sizes = _grouped(task.features, task.fold.train)
     validation: dict[str, Any] = {}
-    if rounds is not None:
-        valid = _grouped(features, fold.validation)
+    if task.rounds is not None:
+        valid = _grouped(task.features, task.fold.validation)
         validation = {
             "eval_set": [valid[:2]],
             "eval_group": [valid[2]],
             "eval_at": [10],
-            "callbacks": [lightgbm.early_stopping(rounds, verbose=False)],
+            "callbacks": [lightgbm.early_stopping(task.rounds, verbose=False)],
         }
-    if features.categorical:
-        validation["categorical_feature"] = features.categorical
-    model.fit(X, y, group=sizes, sample_weight=_weights(fold.train), **validation)
+    if task.features.categorical:
+        validation["categorical_feature"] = task.features.categorical
+    model.fit(X, y, group=sizes, sample_weight=_weights(task.fold.train), **validation)
     booster = model.booster_
     n_steps = int(booster.current_iteration())
 
@@ -215,35 +221,28 @@ def _refuse_unknown_to_lightgbm(lightgbm: Any, params: Mapping[str, Any]) -> Non
             raise ValueError(f"LightGBM has no parameter {name!r}{hint}")
 
 
-def _xgboost(
-    target: str,
-    params: Any,
-    fold: Fold,
-    features: PeerFeatures,
-    seed: int,
-    rounds: int | None,
-    n_jobs: int,
-) -> Peer:
+def _xgboost(task: _Task) -> Peer:
     xgboost = require("xgboost", "peers", "xgboost in a comparison")
     kinds: dict[str, Any] = {}
-    if features.categorical:
+    if task.features.categorical:
         names = [
-            "c" if j in features.columns.categories else "q" for j in range(features.columns.count)
+            "c" if j in task.features.columns.categories else "q"
+            for j in range(task.features.columns.count)
         ]
         kinds = {"enable_categorical": True, "feature_types": names}
     model = xgboost.XGBRanker(
-        objective=target,
-        random_state=seed,
-        n_jobs=n_jobs,
-        early_stopping_rounds=rounds,
-        **{"tree_method": "hist", **kinds, **params},
+        objective=task.target,
+        random_state=task.seed,
+        n_jobs=task.n_jobs,
+        early_stopping_rounds=task.rounds,
+        **{"tree_method": "hist", **kinds, **task.params},
     )
-    X, y, sizes = _grouped(features, fold.train)
+    X, y, sizes = _grouped(task.features, task.fold.train)
     validation: dict[str, Any] = {}
-    if rounds is not None:
-        valid = _grouped(features, fold.validation)
+    if task.rounds is not None:
+        valid = _grouped(task.features, task.fold.validation)
         validation = {"eval_set": [valid[:2]], "eval_group": [valid[2]], "verbose": False}
-    weights = _query_weights(fold.train, "xgboost")
+    weights = _query_weights(task.fold.train, "xgboost")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y, group=sizes, sample_weight=weights, **validation)
@@ -271,46 +270,38 @@ def _xgboost(
     return Peer(score, stages, n_steps)
 
 
-def _catboost(
-    target: str,
-    params: Any,
-    fold: Fold,
-    features: PeerFeatures,
-    seed: int,
-    rounds: int | None,
-    n_jobs: int,
-) -> Peer:
+def _catboost(task: _Task) -> Peer:
     catboost = require("catboost", "peers", "catboost in a comparison")
     model = catboost.CatBoost(
         {
-            "loss_function": target,
-            "random_seed": seed,
-            "thread_count": n_jobs,
+            "loss_function": task.target,
+            "random_seed": task.seed,
+            "thread_count": task.n_jobs,
             "logging_level": "Silent",
             "allow_writing_files": False,
-            **params,
+            **task.params,
         }
     )
 
     def pool(data: Dataset) -> Any:
-        X, y, sizes = _grouped(features, data)
+        X, y, sizes = _grouped(task.features, data)
         weights = _query_weights(data, "catboost")
         return catboost.Pool(
             X,
             y,
             group_id=np.repeat(np.arange(len(sizes)), sizes),
             group_weight=None if weights is None else np.repeat(weights, sizes),
-            cat_features=features.categorical or None,
+            cat_features=task.features.categorical or None,
         )
 
     validation: dict[str, Any] = {}
-    if rounds is not None:
+    if task.rounds is not None:
         validation = {
-            "eval_set": pool(fold.validation),
-            "early_stopping_rounds": rounds,
+            "eval_set": pool(task.fold.validation),
+            "early_stopping_rounds": task.rounds,
             "use_best_model": False,
         }
-    model.fit(pool(fold.train), **validation)
+    model.fit(pool(task.fold.train), **validation)
 
     def score(matrix: Matrix, steps: int | None, threads: int) -> Floats:
         scores = model.predict(matrix, ntree_end=steps, thread_count=threads)
@@ -323,31 +314,23 @@ def _catboost(
     return Peer(score, stages, int(model.tree_count_))
 
 
-def _sklearn(
-    target: str,
-    params: Any,
-    fold: Fold,
-    features: PeerFeatures,
-    seed: int,
-    rounds: int | None,
-    n_jobs: int,
-) -> Peer:
-    cls = _regressor(target)
+def _sklearn(task: _Task) -> Peer:
+    cls = _regressor(task.target)
     own = cls().get_params()
-    study: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs}
-    if features.categorical:
+    study: dict[str, Any] = {"random_state": task.seed, "n_jobs": task.n_jobs}
+    if task.features.categorical:
         if "categorical_features" not in own:
-            names = [features.columns.all_names[j] for j in features.categorical]
+            names = [task.features.columns.all_names[j] for j in task.features.categorical]
             raise DataError(
-                f"{target} of scikit-learn takes numbers alone, and columns are categorical: "
+                f"{task.target} of scikit-learn takes numbers alone, and columns are categorical: "
                 f"{', '.join(map(repr, names))}; leave them out with ignore={names}, or compare "
                 "HistGradientBoostingRegressor"
             )
-        study["categorical_features"] = features.categorical
-    model = cls(**{**{k: v for k, v in study.items() if k in own}, **params})
-    weight = fold.train.sample_weight
-    X = features.of(fold.train)
-    model.fit(X, fold.train.y, **({} if weight is None else {"sample_weight": weight}))
+        study["categorical_features"] = task.features.categorical
+    model = cls(**{**{k: v for k, v in study.items() if k in own}, **task.params})
+    weight = task.fold.train.sample_weight
+    X = task.features.of(task.fold.train)
+    model.fit(X, task.fold.train.y, **({} if weight is None else {"sample_weight": weight}))
 
     def score(matrix: Matrix, steps: int | None, threads: int) -> Floats:
         if "n_jobs" in own:

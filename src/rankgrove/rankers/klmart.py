@@ -11,6 +11,7 @@ from rankgrove.rankers.base.common_parameters import GAIN, GAIN_MEANING
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.paper_settings import (
     PLAIN_TREES,
+    XIA_SIZES,
     PaperSettings,
 )
 from rankgrove.rankers.base.parameters import Flag
@@ -22,9 +23,7 @@ PAPERS = {
         "systems 8 and 9 (c-KLMART: consistent=True)",
         {
             **PLAIN_TREES,
-            "n_estimators": (1000, "section 4"),
-            "learning_rate": (0.1, "section 4"),
-            "max_leaf_nodes": (30, "section 4"),
+            **XIA_SIZES,
         },
     ),
 }

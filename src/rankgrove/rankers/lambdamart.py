@@ -20,6 +20,7 @@ from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.paper_settings import (
     PLAIN_TREES,
     RANKLIB_TREES,
+    XIA_SIZES,
     PaperSettings,
 )
 from rankgrove.rankers.base.parameters import AnyOf, Flag, Integer, Nothing, Real, Satisfies
@@ -55,9 +56,7 @@ PAPERS = {
         {
             **_LAMBDAS,
             **PLAIN_TREES,
-            "n_estimators": (1000, "section 4"),
-            "learning_rate": (0.1, "section 4"),
-            "max_leaf_nodes": (30, "section 4"),
+            **XIA_SIZES,
         },
     ),
     "ibrahim-2016": PaperSettings(

@@ -15,6 +15,7 @@ from rankgrove.rankers.base.fitting import Fit
 from rankgrove.rankers.base.paper_settings import (
     PLAIN_TREES,
     RANKLIB_TREES,
+    XIA_SIZES,
     PaperSettings,
 )
 from rankgrove.rankers.base.parameters import Choice
@@ -37,9 +38,7 @@ PAPERS = {
         {
             **PLAIN_TREES,
             "start": ("zero", "section 3.2.1: models are initialised to zero"),
-            "n_estimators": (1000, "section 4"),
-            "learning_rate": (0.1, "section 4"),
-            "max_leaf_nodes": (30, "section 4"),
+            **XIA_SIZES,
         },
     ),
     "ibrahim-2016": PaperSettings(

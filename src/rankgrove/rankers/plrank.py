@@ -10,6 +10,7 @@ from rankgrove.rankers.base.common_parameters import EQUAL_LABELS, EQUAL_LABELS_
 from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.paper_settings import (
     PLAIN_TREES,
+    XIA_SIZES,
     PaperSettings,
 )
 from rankgrove.rankers.base.parameters import Integer, Real
@@ -24,9 +25,7 @@ PAPERS = {
             "k": (10, "section 4"),
             "n_permutations": (3, "section 4.3 recommends obj=3"),
             "equal_labels": ("keep", "algorithm 1 shuffles and sorts every query"),
-            "n_estimators": (1000, "section 4"),
-            "learning_rate": (0.1, "section 4"),
-            "max_leaf_nodes": (30, "section 4"),
+            **XIA_SIZES,
         },
         departures=(
             "a leaf's Newton step is limited to 100 (`max_step`), where the likelihood is flat",

@@ -11,6 +11,8 @@ from rankgrove.rankers.base.declaration import param
 from rankgrove.rankers.base.paper_settings import (
     ALL_THRESHOLDS,
     GROWN_TO_THE_END,
+    IBRAHIM_FEATURES,
+    IBRAHIM_SAMPLES,
     PaperSettings,
 )
 from rankgrove.rankers.base.parameters import AnyOf, Flag, Integer, Nothing
@@ -22,11 +24,8 @@ PAPERS = {
         "Ibrahim and Carman, Comparing Pointwise and Listwise Objective Functions for Random "
         "Forest based Learning-to-Rank, 2016, section 4.4",
         {
-            "n_estimators": (500, "section 5.1"),
-            "subsample": (0.63, "section 4.1.2: 63 % of the queries"),
-            "sampling": ("queries", "section 4.1.2: whole queries, without replacement"),
-            "max_features": ("log2", "section 5.1: log(number) + 1"),
-            "redraw": (False, "algorithm 2: K features are drawn, no others"),
+            **IBRAHIM_SAMPLES,
+            **IBRAHIM_FEATURES,
             "metric": ("ndcg", "equations 11 to 13, without a cut-off"),
             "node_order": ("breadth-first", "section 4.3.3"),
             "criterion": ("entropy", "section 4.4.3: the rest is pointwise"),

@@ -11,6 +11,8 @@ from rankgrove.rankers.base.forest import ForestRanker
 from rankgrove.rankers.base.paper_settings import (
     ALL_THRESHOLDS,
     GROWN_TO_THE_END,
+    IBRAHIM_FEATURES,
+    IBRAHIM_SAMPLES,
     PaperSettings,
 )
 from rankgrove.rankers.base.parameters import Real
@@ -21,11 +23,8 @@ PAPERS = {
         "Ibrahim and Carman, Comparing Pointwise and Listwise Objective Functions for Random "
         "Forest based Learning-to-Rank, 2016, section 4.2",
         {
-            "n_estimators": (500, "section 5.1"),
-            "subsample": (0.63, "section 4.1.2: 63 % of the queries"),
-            "sampling": ("queries", "section 4.1.2: whole queries, without replacement"),
-            "max_features": ("log2", "section 5.1: log(number) + 1"),
-            "redraw": (False, "algorithm 2: K features are drawn, no others"),
+            **IBRAHIM_SAMPLES,
+            **IBRAHIM_FEATURES,
             "criterion": ("entropy", "algorithm 3"),
             "leaf_score": ("label", "equation 9"),
             **GROWN_TO_THE_END,

@@ -10,6 +10,7 @@ from rankgrove.rankers.base.forest import ForestRanker
 from rankgrove.rankers.base.paper_settings import (
     ALL_THRESHOLDS,
     GROWN_TO_THE_END,
+    IBRAHIM_SAMPLES,
     PaperSettings,
 )
 from rankgrove.rankers.base.registry import register_ranker
@@ -19,9 +20,7 @@ PAPERS = {
         "Ibrahim and Carman, Comparing Pointwise and Listwise Objective Functions for Random "
         "Forest based Learning-to-Rank, 2016, section 6.1",
         {
-            "n_estimators": (500, "section 5.1"),
-            "subsample": (0.63, "section 4.1.2: 63 % of the queries"),
-            "sampling": ("queries", "section 4.1.2: whole queries, without replacement"),
+            **IBRAHIM_SAMPLES,
             "leaf_score": ("label", "equation 9"),
             **GROWN_TO_THE_END,
             **ALL_THRESHOLDS,

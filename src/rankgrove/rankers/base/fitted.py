@@ -12,6 +12,7 @@ from rankgrove._html import html_table
 from rankgrove.data.core.columns import Columns, refuse_other_reading
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.queries import QueryGroups
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.data.input_checks import groups_of, ranking_input, row_values
 from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.data.scanning.scan import Scan, as_scan
@@ -320,6 +321,19 @@ class FittedRanker(SklearnInterface):
 
         return explain(self, X, qid, group_sizes=group_sizes)
 
+    def _judged_data(self, X: Any, y: Any, qid: Any, group_sizes: Any, what: str) -> RankingInput:
+        """Check labelled data in the columns of the model; ``what`` names the caller in errors."""
+        model = self.fitted_model()
+        return ranking_input(
+            X,
+            y,
+            qid=qid,
+            group_sizes=group_sizes,
+            columns=model.columns,
+            absent=model.absent,
+            what=what,
+        )
+
     def importances(
         self,
         kind: str = "gain",
@@ -351,16 +365,7 @@ class FittedRanker(SklearnInterface):
                 raise ValueError(
                     "permutation importances need data: pass X, y and qid, or a Dataset"
                 )
-            what = "permutation importances"
-            data = ranking_input(
-                X,
-                y,
-                qid=qid,
-                group_sizes=group_sizes,
-                columns=model.columns,
-                absent=model.absent,
-                what=what,
-            )
+            data = self._judged_data(X, y, qid, group_sizes, "permutation importances")
             if n_repeats < 1:
                 raise ValueError(f"n_repeats must be at least 1, not {n_repeats!r}")
             doc_ids = X.doc_ids if isinstance(X, Dataset) else None

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from rankgrove._threads import resolve_n_jobs
 from rankgrove.data.core.ranking_input import RankingInput
-from rankgrove.data.input_checks import ranking_input
 from rankgrove.errors import DataError, ModelError
 from rankgrove.forests.criteria import find_criterion
 from rankgrove.forests.growing import (
@@ -412,16 +411,7 @@ class ForestRanker(TreeRanker):
         from rankgrove.forests.strength import strength_curve
 
         model = self.fitted_model()
-        what = "strength_curve"
-        data = ranking_input(
-            X,
-            y,
-            qid=qid,
-            group_sizes=group_sizes,
-            columns=model.columns,
-            absent=model.absent,
-            what=what,
-        )
+        data = self._judged_data(X, y, qid, group_sizes, "strength_curve")
         return strength_curve(model, data, metric, n_trees, self.n_jobs)
 
     def tree_correlation(
@@ -446,15 +436,7 @@ class ForestRanker(TreeRanker):
         from rankgrove.forests.tree_correlation import tree_correlation
 
         model = self.fitted_model()
-        data = ranking_input(
-            X,
-            y,
-            qid=qid,
-            group_sizes=group_sizes,
-            columns=model.columns,
-            absent=model.absent,
-            what="tree_correlation",
-        )
+        data = self._judged_data(X, y, qid, group_sizes, "tree_correlation")
         return tree_correlation(model, data, metric, self.n_jobs)
 
     def _get_fitted(self) -> tuple[dict[str, Any], Arrays]:

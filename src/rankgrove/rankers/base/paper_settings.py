@@ -1,6 +1,7 @@
 """Settings of papers: what each of them gives a ranker, declared once per ranker.
 
-``register_ranker(..., papers={...})`` declares the table, first the paper that brought the ranker.
+``register_ranker(..., papers={...})`` declares the table; its first entry is the paper that
+introduced the ranker.
 ``Ranker.as_in_paper``, ``rankgrove train --as-in-paper``, specs of comparisons
 (``lambdamart:as_in_paper=own``), the pages of the rankers and ``benchmarks/bench_papers.py`` all
 read it.
@@ -35,6 +36,22 @@ RANKLIB_TREES: Mapping[str, tuple[Any, str]] = {
     **PLAIN_TREES,
     "min_samples_leaf": (1, "RankLib's default (-mls 1)"),
     "max_bins": (256, "RankLib's default (-tc 256)"),
+}
+# Xia, Zhai and Wang 2019: the size of every boosted ranker.
+XIA_SIZES: Mapping[str, tuple[Any, str]] = {
+    "n_estimators": (1000, "section 4"),
+    "learning_rate": (0.1, "section 4"),
+    "max_leaf_nodes": (30, "section 4"),
+}
+# Ibrahim and Carman 2016: the sample of each tree, and the features of each node.
+IBRAHIM_SAMPLES: Mapping[str, tuple[Any, str]] = {
+    "n_estimators": (500, "section 5.1"),
+    "subsample": (0.63, "section 4.1.2: 63 % of the queries"),
+    "sampling": ("queries", "section 4.1.2: whole queries, without replacement"),
+}
+IBRAHIM_FEATURES: Mapping[str, tuple[Any, str]] = {
+    "max_features": ("log2", "section 5.1: log(number) + 1"),
+    "redraw": (False, "algorithm 2: K features are drawn, no others"),
 }
 
 
