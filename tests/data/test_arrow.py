@@ -280,3 +280,30 @@ def test_labels_of_arrays_that_floats_would_merge():
         rg.evaluate(y, [1, 2, 3], qid=qid)
     assert rg.load(X, y.astype(float), qid=qid).y.tolist() == y.astype(float).tolist()
     assert rg.load(X, [2**60, 2**61, 0], qid=qid).y.tolist() == [2.0**60, 2.0**61, 0]
+
+
+def coded(values, kind=None):
+    """Return a dictionary column of two values, each three times."""
+    return pa.DictionaryArray.from_arrays(pa.array([0, 0, 0, 1, 1, 1]), pa.array(values, kind))
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.string_view(), pa.int64()])
+def test_a_query_id_that_is_null_in_a_dictionary_is_missing(kind):
+    known = 7 if kind == pa.int64() else "a"
+    table = pa.table({"label": [0, 1] * 3, "qid": coded([known, None], kind), "x": range(6)})
+    with pytest.raises(DataError, match="column 'qid': the query id is missing in row 3"):
+        rg.load(table)
+
+
+def test_categorical_ids_of_polars():
+    ids = pl.Series(["b", "b", "a"], dtype=pl.Categorical)
+    parts = [pl.DataFrame({"label": [0, 1, 2], "qid": ids, "doc": ids, "x": [1, 2, 3]})] * 2
+    data = rg.load(pl.concat(parts, rechunk=False), doc_id="doc")
+    assert data.qid.tolist() == data.doc_ids.tolist() == ["b", "b", "a"] * 2
+
+
+def test_sparse_columns_of_pandas_are_read_as_their_values():
+    dense = pd.DataFrame({"label": [0, 1, 2], "qid": [1, 1, 1], "x": [0.0, 5.0, 0.0]})
+    data = rg.load(dense.astype({"label": "Sparse[int]", "x": pd.SparseDtype(float, 0.0)}))
+    assert data.y.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(data.X, dense[["x"]])

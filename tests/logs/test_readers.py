@@ -495,3 +495,13 @@ def test_a_format_of_ones_own_is_found_by_its_content(tmp_path, monkeypatch):
     ]
     with pytest.raises(ValueError, match="already a format 'qrels'"):
         register(LogFormat("qrels", "judgments", "my_judgments"))
+
+
+def test_ids_of_feather_may_be_dictionaries_of_text_views(tmp_path):
+    ids = pa.DictionaryArray.from_arrays([0, 1], pa.array(["a", "b"], pa.string_view()))
+    table = pa.table({"query": ids, "document": ids, "grade": [1, 2]})
+    path = str(tmp_path / "j.arrow")
+    with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    read = rows(read_judgments(tmp_path / "j.arrow"))
+    assert [(row["query"], row["document"]) for row in read] == [("a", "a"), ("b", "b")]

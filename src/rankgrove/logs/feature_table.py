@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rankgrove._addresses import FilePath
+from rankgrove.data.matrix.arrow_tables import decoded
 from rankgrove.data.matrix.coded_columns import holds_categories, is_category_type
 from rankgrove.data.reading.arrow import written_categorical
 from rankgrove.errors import DataError
@@ -112,7 +113,8 @@ def _dictionary(column: Any) -> Any:
     """Return a column of categories by value, as texts, whole numbers or booleans."""
     import pyarrow as pa
 
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    column = decoded(column)
+    kind = column.type
     if pa.types.is_null(kind) or pa.types.is_string(kind) or kind == pa.string_view():
         kind = pa.large_string()
     return column.cast(kind).dictionary_encode()

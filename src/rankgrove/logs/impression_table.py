@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from rankgrove._addresses import FilePath
+from rankgrove.data.matrix.arrow_tables import decoded
 from rankgrove.logs.options import LogOptions
 from rankgrove.logs.plain_tables import (
     DOCUMENTS,
@@ -60,7 +61,7 @@ def _impressions(batch: pa.Table, options: LogOptions) -> pa.Table:
     }
     for name in ("time", "ranker"):
         if name in names:
-            columns[name] = batch[name].cast(pa.large_string())
+            columns[name] = decoded(batch[name]).cast(pa.large_string())
     if "propensity" in names:
         columns["propensity"] = _propensities(batch["propensity"])
     return pa.table(columns)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankgrove._addresses import FilePath
 from rankgrove.data.core.names import first_duplicate
+from rankgrove.data.matrix.arrow_tables import decoded
 from rankgrove.data.reading.byte_stream import ByteStream, open_bytes
 from rankgrove.data.reading.csv_blocks import LineBlock, line_blocks, read_block
 from rankgrove.data.reading.paths import readable
@@ -192,6 +193,7 @@ def as_ids(column: Any, what: str) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    column = decoded(column)
     if pa.types.is_floating(column.type):
         whole = column.cast(pa.int64(), safe=False)
         same = pc.fill_null(pc.equal(whole.cast(column.type), column), True)

@@ -23,6 +23,7 @@ from rankgrove.data.core.names import (
 from rankgrove.data.core.pandas_index import warn_of_other_order
 from rankgrove.data.core.queries import QueryGroups, query_groups, query_ids
 from rankgrove.data.core.shown_positions import propensities, shown_positions
+from rankgrove.data.matrix.arrow_tables import decoded
 from rankgrove.data.matrix.conversion import column_names, convert, refuse_absent_rows
 from rankgrove.data.matrix.dense import DenseMatrix, as_matrix
 from rankgrove.data.matrix.feature_matrix import FeatureMatrix
@@ -451,7 +452,7 @@ def _as_texts(texts: Any, name: str, n_rows: int) -> pa.LargeStringArray | None:
     try:
         if not isinstance(texts, pa.Array):
             texts = pa.array(texts, from_pandas=True)
-        column = texts.cast(pa.large_string())
+        column = decoded(texts).cast(pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise DataError(f"{name} must be texts or numbers: {error}") from None
     if len(column) != n_rows:

@@ -46,6 +46,27 @@ def as_arrow(table: Any) -> pa.Table:
         raise DataError(f"this {type(table).__name__} cannot be read: {error}") from None
 
 
+def decoded(column: Any) -> Any:
+    """Return a dictionary column as its values, any other column as it is.
+
+    A cast would not do: it fails for the text views of polars, and hides that a value is null.
+    """
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return column
+    kind = column.type.value_type
+    if kind == pa.string_view():
+        kind = pa.large_string()
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([_values(chunk, kind) for chunk in column.chunks], kind)
+    return _values(column, kind)
+
+
+def _values(column: pa.DictionaryArray, kind: pa.DataType) -> pa.Array:
+    return column.dictionary.cast(kind).take(column.indices)
+
+
 def without_dictionary(column: Any) -> Any:
     """Return a dictionary column of numbers as these numbers, any other column as it is."""
     import pyarrow as pa

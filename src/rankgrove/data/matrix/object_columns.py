@@ -14,6 +14,8 @@ def arrow_column(column: Any, name: str) -> Any:
     """Return a column as an Arrow array; NaN and None are null."""
     import pyarrow as pa
 
+    if hasattr(getattr(column, "array", None), "sp_values"):  # a sparse column of pandas
+        column = column.sparse.to_dense()
     try:
         return pa.array(column, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:

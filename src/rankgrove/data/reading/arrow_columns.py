@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.matrix.arrow_tables import holds_numbers, no_numbers
+from rankgrove.data.matrix.arrow_tables import decoded, holds_numbers, no_numbers
 from rankgrove.data.matrix.numbers import refuse_rounded
 from rankgrove.errors import DataError
 
@@ -74,11 +74,10 @@ def row_ids(column: pa.ChunkedArray, name: str | None, first_row: int) -> npt.ND
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    column = decoded(column)
     if column.null_count:
         row = first_row + pc.index(column.is_null(), True).as_py()
         raise DataError(f"column {name!r}: the query id is missing in row {row}")
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
     if pa.types.is_integer(column.type):
         return np.asarray(column.to_numpy())
     if pa.types.is_floating(column.type):
