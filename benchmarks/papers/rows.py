@@ -101,12 +101,15 @@ def row(
     cls = ranker_class(ranker)
     given_by = cls.papers[paper] if paper else PaperSettings("", {})
     params = {**given_by.params, **own}
+    chosen = [name for name in given_by.tuned if name not in own]
+    if validated:  # as here
+        chosen = [name for name in chosen if name != "n_estimators"]
     departures = (
-        *given_by.departures,
+        *(given_by.departures if start is None else ()),  # it gets the forest of the paper
         *(
-            f"the paper chooses {name} on validation data from {', '.join(map(str, values))}"
-            for name, values in given_by.tuned.items()
-            if name not in own
+            f"the paper chooses {name} on validation data from "
+            f"{', '.join(map(str, given_by.tuned[name]))}"
+            for name in chosen
         ),
     )
     if start is not None:
