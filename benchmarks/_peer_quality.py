@@ -33,6 +33,7 @@ from rankgrove.data.reading.folds import Fold
 from rankgrove.experiments.peers import fit_peer, peer_version
 from rankgrove.experiments.significance import holm, paired_t
 from rankgrove.rankers.auto import CANDIDATES
+from rankgrove.rankers.base.ranker_text import read_ranker
 
 METRIC = rankgrove.metric("ndcg@10")
 PATIENCE = 50
@@ -56,7 +57,7 @@ NOTES = {
     ),
 }
 A_BAG = (
-    f"auto is a bag of {N_BAGS} models after a race of up to four, where lambdamart and the peers "
+    f"auto is a bag of {N_BAGS} models after a race of up to five, where lambdamart and the peers "
     "are single models: the table bagged has bags of the peers."
 )
 SAMPLES = (
@@ -212,7 +213,7 @@ def made_by(use: str) -> Any:
     if library in LIBRARIES:
         return peer_version(library)
     names = [use, *(CANDIDATES if use == "auto" else ("lambdamart", "mart", "rf-point"))]
-    return [rankgrove.make_ranker(name).get_params(deep=False) for name in names]
+    return [read_ranker(name).get_params(deep=False) for name in names]
 
 
 def measure(name: str, data: Any, system: System, args: argparse.Namespace, n_seeds: int) -> Any:

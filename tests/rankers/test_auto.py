@@ -66,6 +66,19 @@ def test_linear_data_choose_the_linear_ranker():
     assert "listmle: +" in ranker.reason_
 
 
+def test_pictures_of_digits_choose_leaf_wise_trees():
+    from sklearn.datasets import load_digits
+
+    pictures, digit = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    rows = np.array([rng.choice(len(pictures), 41, replace=False) for _ in range(200)])
+    X = np.abs(pictures[rows[:, 1:]] - pictures[rows[:, :1]]).reshape(-1, 64)
+    y = (digit[rows[:, 1:]] == digit[rows[:, :1]]).astype(int).ravel()
+    ranker = auto(n_estimators=60, n_bags=1).fit(X, y, group_sizes=[40] * 200)
+    assert ranker.chosen_ == "yetirank:tree=leafwise"
+    assert "tree=leafwise: +" in ranker.reason_
+
+
 def test_few_queries_and_other_labels_decide_without_a_race(data):
     few = data.select_queries(np.arange(FEWEST_QUERIES))
     ranker = auto().fit(few)

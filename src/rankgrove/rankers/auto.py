@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._counts import counted
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.errors import ModelError
 from rankgrove.metrics.parsing import metric as as_metric
@@ -33,7 +34,7 @@ from rankgrove.workers.row_shard import RowShard
 Floats = npt.NDArray[np.float64]
 
 # The first one wins unless another is better by more than the standard error of the difference.
-CANDIDATES = ("yetirank", "queryrmse", "lambdamart")
+CANDIDATES = ("yetirank", "queryrmse", "lambdamart", "yetirank:tree=leafwise")
 LINEAR = "listmle"
 FEWEST_QUERIES = 20  # that can decide a race
 _MOST_LINEAR_VALUES = 20_000_000
@@ -61,9 +62,9 @@ class Chosen:
 class Auto(BaseRanker):
     """A ranker chosen by the data, with no parameter to set.
 
-    1. Candidates are boosted oblivious trees by YetiRank, QueryRMSE and LambdaMART, and the linear
-       ListMLE if the matrix has at most 20 million values. Labels that ``metric`` cannot measure
-       (negative ones, say) leave QueryRMSE alone.
+    1. Candidates are boosted oblivious trees by YetiRank, QueryRMSE and LambdaMART, leaf-wise ones
+       by YetiRank, and the linear ListMLE if the matrix has at most 20 million values. Labels that
+       ``metric`` cannot measure (negative ones, say) leave QueryRMSE alone.
     2. They race: each is fitted once and cut on ``eval_set``; without one, on a quarter of the
        queries, which are drawn by the seed. YetiRank wins unless another one is better there by
        more than one standard error of the difference, paired over queries; of several such, the
@@ -125,7 +126,7 @@ class Auto(BaseRanker):
     def _text(self, candidate: str) -> str:
         if candidate == LINEAR:
             return candidate
-        return f"{candidate}:n_estimators={self.n_estimators}"
+        return f"{candidate}{',' if ':' in candidate else ':'}n_estimators={self.n_estimators}"
 
     def _measurable(self, data: RankingInput) -> bool:
         try:
@@ -149,7 +150,7 @@ class Auto(BaseRanker):
             else n_queries // _HELD_OUT
         )
         if n_judges < FEWEST_QUERIES:
-            why = f"{n_judges} queries to decide a race are fewer than {FEWEST_QUERIES}"
+            why = f"{counted(n_judges, 'query')} to decide a race, fewer than {FEWEST_QUERIES}"
             return Chosen(first, f"{first}: {why}", {})
         return self._race(fit)
 
