@@ -111,6 +111,10 @@ def shorten(
 def mathml(latex: str, display: str) -> str:
     """Return a formula in MathML, which browsers render; an unknown command is an error."""
     result = convert(latex.strip(), display=display)
+    # \mathrel{-}= as one operator, which latex2mathml writes as two with a space between them
+    for sign, code in (("-", "02212"), ("+", "0002B")):
+        two = f"<mo><mrow><mo>&#x{code};</mo></mrow></mo><mo>&#x0003D;</mo>"
+        result = result.replace(two, f"<mo>{sign}=</mo>")
     unknown = re.search(r">(\\[a-zA-Z]+)<", result)
     if unknown:
         raise SphinxError(f"{unknown[1]} in the formula {latex.strip()}")
