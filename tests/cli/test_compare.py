@@ -138,6 +138,6 @@ def test_what_cannot_be_done_is_said_in_one_line(rankgrove, folder, arguments, m
 def test_a_bad_study_file_is_named(rankgrove, folder):
     (folder / "bad.toml").write_text('data = "all.txt"\nrankers = 3\n')
     run = rankgrove("compare", "--study", "bad.toml")
-    assert "bad.toml: unknown key 'rankers'" in run.stderr
+    assert "bad.toml: unknown key 'rankers': did you mean 'ranker'?" in run.stderr
     (folder / "bad.toml").write_text("data = [\n")
     assert "bad.toml" in rankgrove("compare", "--study", "bad.toml").stderr

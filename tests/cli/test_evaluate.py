@@ -186,3 +186,11 @@ def test_scores_without_documents_are_rows_of_the_data(rankgrove, tmp_path, suff
         f"has {len(SCORES) - 1} scores, but the data has"
         in rankgrove("evaluate", scores, judged).stderr
     )
+
+
+def test_data_in_the_place_of_scores_are_called_so(rankgrove, tmp_path):
+    (tmp_path / "test.txt").write_text("2 qid:1 1:0.5\n0 qid:1 1:1\n")
+    (tmp_path / "scores.txt").write_text("0.5\n1\n")
+    found = rankgrove("evaluate", "test.txt", "scores.txt")
+    assert found.returncode == 1
+    assert "test.txt holds judged data, not scores: the scores come first" in found.stderr

@@ -77,6 +77,8 @@ def test_no_verb_is_a_usage_error(rankgrove):
             "unknown option --learning-rate: `rankgrove train rf-point --help` lists",
         ),
         (["evaluate", "s", "d", "--metric", "ncdg@10"], "ncdg"),
+        (["evaluate", "s", "d", "--metric", "ndcg@10,map"], "or separated by blanks"),
+        (["train", ".", "mart"], "'.' is a file, but RANKER comes first"),
     ],
 )
 def test_wrong_usage_exits_with_2(rankgrove, arguments, message):
@@ -84,6 +86,12 @@ def test_wrong_usage_exits_with_2(rankgrove, arguments, message):
     assert run.returncode == 2
     assert message in run.stderr
     assert "Traceback" not in run.stderr
+
+
+def test_wrong_usage_shows_what_must_be_given_and_no_list_of_options(rankgrove):
+    shown, *said = rankgrove("evaluate", "scores.txt").stderr.splitlines()
+    assert shown == "usage: rankgrove evaluate SCORES DATA [DATA ...] [options]"
+    assert said == ["rankgrove evaluate: error: the following arguments are required: DATA"]
 
 
 def test_failure_exits_with_1_and_one_line(rankgrove):

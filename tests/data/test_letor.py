@@ -337,3 +337,8 @@ def test_text_in_many_pieces_reads_the_same(read, monkeypatch):
 def _with_bad_line(data: bytes, name: str) -> bytes:
     bad = b"\n0 qid:1 1:bad\n"
     return gzip.compress(gzip.decompress(data) + bad) if name.endswith("gz") else data + bad
+
+
+def test_text_without_labels_says_what_to_write(read):
+    with pytest.raises(DataError, match="line 1, column 1: the label before qid is missing"):
+        read("qid:1 1:0.5\nqid:1 1:1\n")

@@ -376,6 +376,14 @@ def test_errors_of_workers_are_raised_on_the_driver(cluster, tables):
         fit(forest(), cluster.frame([tables[0], bad]), on=cluster.on, n_workers=2)
 
 
+def test_labels_beside_a_dask_dataframe_are_refused_with_what_to_do(cluster, tables):
+    if not hasattr(cluster.on, "scheduler"):
+        pytest.skip("arrays are Dask's")
+    frame = cluster.frame(tables)
+    with pytest.raises(rankgrove.DataError, match="as columns: give it alone, with label="):
+        fit(boosted(), frame, frame["label"], qid=frame["qid"], on=cluster.on)
+
+
 def test_dask_arrays_of_other_lengths_are_refused_by_name(cluster, data):
     if not hasattr(cluster.on, "scheduler"):
         pytest.skip("arrays are Dask's")

@@ -105,6 +105,7 @@ def _evaluate_rows(arguments: argparse.Namespace) -> tuple[Evaluation, dict[str,
     """Evaluate one score per row of the data."""
     from rankgrove.metrics.evaluation import DEFAULT_METRICS, evaluate
 
+    _refuse_data(arguments.scores)
     if arguments.absent_queries is not None:
         raise ValueError("--absent-queries is for runs: these are scores, one per row of DATA")
     drop = arguments.negative_labels == "drop"  # after their scores are read
@@ -122,6 +123,18 @@ def _evaluate_rows(arguments: argparse.Namespace) -> tuple[Evaluation, dict[str,
         n_jobs=arguments.n_jobs,
     )
     return result, {"queries": data.n_queries, "rows": data.n_rows}
+
+
+def _refuse_data(path: str) -> None:
+    """Refuse LETOR text in the place of scores."""
+    from rankgrove.data.reading.byte_stream import open_bytes
+
+    if path == "-" or not file_path(path).is_file():
+        return
+    with open_bytes(file_path(path)) as stream:
+        first_line = stream.peek(1 << 12).split(b"\n", 1)[0]
+    if b" qid:" in first_line:
+        raise DataError(f"{path} holds judged data, not scores: the scores come first, then DATA")
 
 
 def _scores_of_rows(path: str, data: Dataset) -> Any:

@@ -7,7 +7,7 @@ import difflib
 import os
 import re
 import sys
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 # Names that people try -> the options of that meaning, of which a verb has one.
 _OTHER_NAMES = {
@@ -46,6 +46,14 @@ class HelpParser(argparse.ArgumentParser):
         self.color = False  # (Python 3.14 has colours of its own)
         # Values that begin with a minus are no options: -1, and lists of numbers such as -1,0,1.
         self._negative_number_matcher = re.compile(r"-[\d.][\d.,eE+-]*$")
+
+    def error(self, message: str) -> NoReturn:
+        """Print what must be given, and the message; `--help` lists the options."""
+        required = [action for action in self._actions if action.required]
+        usage = self._get_formatter()
+        usage.add_usage(self.usage, required, [])
+        options = "" if self.usage else " [options]"
+        self.exit(2, f"{usage.format_help().rstrip()}{options}\n{self.prog}: error: {message}\n")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse, and help with an option that is misspelt or named as in other libraries."""
@@ -96,6 +104,10 @@ class HelpParser(argparse.ArgumentParser):
             near = difflib.get_close_matches(value, action.choices, n=1)
             meant = OBJECTIVES_ELSEWHERE.get(value.lower())
             near = [meant] if meant in action.choices else near
+            if os.path.exists(value):
+                raise argparse.ArgumentError(
+                    action, f"{value!r} is a file, but {action.metavar or action.dest} comes first"
+                )
             head, colon, params = value.partition(":")
             if colon and head in action.choices:
                 options = " ".join(

@@ -18,7 +18,7 @@ from rankgrove import _native
 from rankgrove._addresses import file_path
 from rankgrove._files import replacing
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.data.core.dataset import Dataset, doc_ids_of_comments
+from rankgrove.data.core.dataset import Dataset, doc_ids_of_comments, require_dataset
 from rankgrove.data.reading.table_columns import (
     ABSENT,
     CATEGORICAL,
@@ -58,6 +58,7 @@ def write_letor(
     """
     if omit not in _OMISSIONS:
         raise ValueError(f"omit must be 'zero', 'missing' or None, not {omit!r}")
+    require_dataset(dataset, "write_letor")
     if dataset.sample_weight is not None:
         raise DataError("LETOR text cannot hold sample weights: write Parquet instead")
     if dataset.position is not None or dataset.propensity is not None:
@@ -98,6 +99,7 @@ def write_parquet(dataset: Dataset, path: str | os.PathLike[str]) -> None:
     """
     import pyarrow.parquet as pq
 
+    require_dataset(dataset, "write_parquet")
     with replacing(path) as file:
         pq.write_table(to_arrow(dataset), file, compression="zstd", write_page_checksum=True)
 
@@ -106,6 +108,7 @@ def to_arrow(dataset: Dataset) -> pa.Table:
     """Return a pyarrow table whose columns ``load`` recognises by name."""
     import pyarrow as pa
 
+    require_dataset(dataset, "to_arrow")
     columns: dict[str, Any] = {LABEL: dataset.y, QUERY: dataset.qid}
     if dataset.sample_weight is not None:
         columns[WEIGHT] = dataset.sample_weight

@@ -54,6 +54,11 @@ class DaskEngine:
         self, name: str, data: Any, arrays: FitData | None, options: Mapping[str, Any]
     ) -> DataSource | None:
         """Return the partitions of a dask dataframe, or the blocks of dask arrays."""
+        if arrays is not None and hasattr(arrays.X, "_meta_nonempty"):
+            raise DataError(
+                "y and qid go with dask arrays; a dask dataframe brings them as columns: give it "
+                "alone, with label= and query= (the names of these columns) among the options"
+            )
         if arrays is not None and type(arrays.X).__module__.startswith("dask"):
             return DataSource(name, options, frame=_blocks(arrays, name))
         if not hasattr(data, "to_delayed") or not hasattr(data, "_meta"):

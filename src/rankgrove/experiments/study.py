@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import os
@@ -323,8 +324,9 @@ def read_study_file(name: str) -> dict[str, Any]:
 def _arguments(table: dict[str, Any], name: str, file: FilePath | None) -> dict[str, Any]:
     unknown = [key for key in table if key not in _FILE_KEYS]
     if unknown:
-        known = ", ".join(map(repr, _FILE_KEYS))
-        raise ValueError(f"{name}: unknown key {unknown[0]!r}: keys are {known}")
+        near = difflib.get_close_matches(unknown[0], _FILE_KEYS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"keys are {', '.join(_FILE_KEYS)}"
+        raise ValueError(f"{name}: unknown key {unknown[0]!r}: {hint}")
     arguments = {key: value for key, value in table.items() if key not in ("ranker", "read")}
     rankers = table.get("ranker", [])
     if not isinstance(rankers, list):

@@ -98,6 +98,10 @@ def _model_json(model: Any) -> tuple[str | bytes, str, int | None, float]:
             raise ModelError(f"{file}: {reason(error)}") from error
         if text[:1] == b"{" and text[1:2] in b' \n\t"':
             return text, str(file), None, math.nan
+        if text[:1] != b"{":
+            raise ModelError(
+                f"{file}: not an XGBoost model in JSON or UBJSON (it starts with {text[:9]!r})"
+            )
         xgboost = require("xgboost", "all", "an XGBoost model that is not JSON")
         try:
             with local_file(file, text) as name:

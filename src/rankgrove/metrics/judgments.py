@@ -11,6 +11,7 @@ import numpy.typing as npt
 from rankgrove import _native
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.queries import QueryGroups, query_groups
+from rankgrove.data.matrix.arrow_tables import table_column_names
 from rankgrove.data.matrix.numbers import as_numbers, refuse_rounded
 from rankgrove.data.scanning.scan import Scan, as_scan
 from rankgrove.errors import DataError
@@ -30,9 +31,19 @@ def judgments(
         if any(value is not None for value in (qid, group_sizes, groups)):
             raise DataError("a Dataset brings its queries: give labels alone, or the Dataset alone")
         return y_true.y, y_true.groups, y_true.doc_ids if doc_ids is None else doc_ids
+    refuse_table(y_true)
     labels = as_labels(y_true)
     found = query_groups(len(labels), qid=qid, group_sizes=group_sizes, groups=groups)
     return labels, found, doc_ids
+
+
+def refuse_table(labels: Any) -> None:
+    """Refuse a table of several columns in the place of labels."""
+    if getattr(labels, "ndim", 2) == 2 and len(table_column_names(labels) or ()) > 1:
+        raise DataError(
+            f"labels are one column, not a {type(labels).__name__} of several: give the column, "
+            "or the Dataset that rankgrove.load makes of the table"
+        )
 
 
 def as_labels(y: npt.ArrayLike) -> npt.NDArray[np.float64]:

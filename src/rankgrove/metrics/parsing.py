@@ -39,7 +39,8 @@ def metric(
     if match is None or "," in (match["k"] or ""):
         raise ValueError(
             f"cannot read the metric {text!r}: write it as name, name@k or "
-            "name@k(option=value,...), and several as a list (apart on the command line)"
+            "name@k(option=value,...), and several as a list, or separated by blanks on "
+            "the command line"
         )
     family = metric_class(match["name"])
     given = _read_options(text, match["options"])

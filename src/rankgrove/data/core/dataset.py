@@ -394,6 +394,13 @@ def name_difference(found: NameMatch) -> str:
     return f"({how}; features=, or --features, says which to take)" if how else ""
 
 
+def require_dataset(dataset: Any, function: str) -> None:
+    """Refuse what is no Dataset, such as a frame."""
+    if not isinstance(dataset, Dataset):
+        kind = type(dataset).__name__
+        raise DataError(f"{function} takes a Dataset, not {kind}: rankgrove.load makes one")
+
+
 def as_features(X: Any, absent: float = 0.0) -> npt.NDArray[np.float32] | SparseMatrix:
     """Convert a matrix to float32 in C order, without a copy if it is already.
 

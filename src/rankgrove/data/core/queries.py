@@ -164,7 +164,10 @@ def query_ids(qid: Any) -> npt.NDArray[Any]:
         )
     ids = np.asarray(qid)
     if ids.ndim != 1:
-        raise DataError(f"qid must have one dimension, not shape {ids.shape}")
+        raise DataError(
+            f"qid must have one dimension, not shape {ids.shape}: join the texts of several "
+            "columns to one id"
+        )
     if ids.dtype.kind in "fUS" and not hasattr(qid, "__array_interface__"):
         # Numpy makes one type of all that a list holds: texts of numbers, floats of large integers.
         kinds = set(map(type, qid))

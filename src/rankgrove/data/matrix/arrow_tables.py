@@ -19,7 +19,7 @@ def table_column_names(X: Any) -> tuple[str, ...] | None:
     if hasattr(X, "to_frame") and getattr(X, "ndim", 2) == 1:
         raise DataError(
             "X must be a matrix with one row per document, not a single column (a Series): "
-            "X.to_frame() makes a frame of one feature"
+            "X.to_frame() makes a frame of one feature, and frame.iloc[:1] is one of one document"
         )
     columns = getattr(X, "column_names", None)
     if columns is None and hasattr(X, "to_numpy"):

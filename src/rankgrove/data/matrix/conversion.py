@@ -290,10 +290,22 @@ _CLUSTER_FRAMES = {
     "pyspark": "toPandas()",
 }
 
+# Package -> the names of its data sets, whose rows only it reads.
+_PEER_DATA = {
+    "lightgbm": ("Dataset",),
+    "xgboost": ("DMatrix", "QuantileDMatrix", "ExtMemQuantileDMatrix"),
+    "catboost": ("Pool",),
+}
+
 
 def refuse_absent_rows(X: Any, what: str) -> None:
-    """Refuse a frame whose rows are not in memory: of Dask, Ray or Spark, or lazy."""
+    """Refuse data without rows in memory: of Dask, Ray, Spark or another learner, or lazy."""
     package, kind = type(X).__module__.split(".")[0], type(X).__name__
+    if kind in _PEER_DATA.get(package, ()):
+        raise DataError(
+            f"{what}: X is a {package}.{kind}, which {package} alone reads: give what it was made "
+            "of, with qid= or group_sizes="
+        )
     if package == "polars" and kind == "LazyFrame":
         raise DataError(f"{what}: X is a polars LazyFrame: X.collect() brings it into memory")
     if package in _CLUSTER_FRAMES and kind.endswith(("DataFrame", "Dataset")):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from rankgrove._addresses import FilePath, file_path
 from rankgrove.data.core.alignment import align_features
-from rankgrove.data.core.dataset import Dataset, concatenate
+from rankgrove.data.core.dataset import Dataset, concatenate, require_dataset
 from rankgrove.data.core.names import default_feature_names
 from rankgrove.data.reading.byte_stream import COMPRESSED_SUFFIXES
 from rankgrove.data.reading.loading import load
@@ -106,7 +106,7 @@ def kfold(
     order : ``"random"``, or ``"sorted"``: a part holds neighbouring query ids, numbers (in their
         order) before texts; the seed then has no effect
     """
-    _require_dataset(dataset, "kfold")
+    require_dataset(dataset, "kfold")
     if order not in FOLD_ORDERS:
         raise ValueError(f"order must be one of {', '.join(FOLD_ORDERS)}, not {order!r}")
     fewest = 3 if validation else 2
@@ -149,7 +149,7 @@ def split(dataset: Dataset, shares: Sequence[float], seed: int | None = 0) -> li
     shares : of the queries, one for each part; they sum to 1
     seed : of the random order of the queries; None keeps their order
     """
-    _require_dataset(dataset, "split")
+    require_dataset(dataset, "split")
     listed = check_shares(shares)
     # The addend keeps halves from depending on how a share is rounded: 0.1 as well as 1 - 0.9.
     ends = np.floor(np.cumsum(shares) * dataset.n_queries + 0.5 + 1e-6).astype(np.int64)
@@ -171,12 +171,6 @@ def check_shares(shares: Sequence[float]) -> str:
     if not math.isclose(sum(shares), 1, abs_tol=1e-9):
         raise ValueError(f"shares must sum to 1, but {listed} sum to {sum(shares):.9g}")
     return listed
-
-
-def _require_dataset(dataset: Any, function: str) -> None:
-    if not isinstance(dataset, Dataset):
-        kind = type(dataset).__name__
-        raise DataError(f"{function} takes a Dataset, not {kind}: rankgrove.load makes one")
 
 
 def _sorted_by_id(ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

@@ -312,6 +312,8 @@ def feed(reader: Any, path: FilePath, text: npt.NDArray[np.uint8], n_threads: in
         raise DataError(f"{path}: this is no text: format={name!r} (--format {name}) reads it")
     if message == "qid is missing":
         hint = _missing_qid_hint(text, reader.n_rows)
+    elif message == "the label is not a number" and offending.startswith(b"qid:"):
+        message = "the label before qid is missing (write 0 where there is none)"
     elif line == 1 and message == "the label is not a number" and _HEADER.match(head):
         hint = " (a table with a header line? format='csv' (--format csv) reads it)"
     raise DataError(f"{path}, line {line}, column {column}: {message}{hint}: {shown!r}")

@@ -251,5 +251,5 @@ def _checked_labels(dataset: Dataset, options: LoadOptions, first_row: int = 0) 
     where = "" if dataset.source is None else f"{dataset.source}, "
     raise DataError(
         f"{where}row {first_row + row}: the label {dataset.y[row]:g} is negative "
-        "(negative_labels='keep' or 'drop' allows it)"
+        "(negative_labels='keep' or negative_labels='drop' allows it)"
     )

@@ -21,7 +21,7 @@ from rankgrove.models.model import Model
 from rankgrove.models.scoring import scanned_scores, warn_of_rounded_values
 from rankgrove.rankers.base.provenance import checked_provenance, make_provenance
 from rankgrove.rankers.base.sklearn_interface import SklearnInterface
-from rankgrove.rankers.base.wording import refuse_predict_options
+from rankgrove.rankers.base.wording import refuse_attribute, refuse_predict_options
 from rankgrove.training.progress import History
 from rankgrove.trees.scorer import Scorer
 
@@ -59,6 +59,12 @@ class FittedRanker(SklearnInterface):
     stopping_rule_: str | None
     provenance_: dict[str, Any] | None = None
     n_jobs: int | None
+
+    if not TYPE_CHECKING:  # with __getattr__, a type checker would take every name for Any
+
+        def __getattr__(self, name: str) -> Any:
+            refuse_attribute(type(self).__name__, name)
+            return object.__getattribute__(self, name)  # raises the error of this name once more
 
     def predict(
         self,

@@ -220,6 +220,32 @@ def refuse_fit_options(owner: str, given: Iterable[str], known: Iterable[str]) -
         raise TypeError(f"{owner}.fit has no option {name!r}{hint}")
 
 
+# Attributes and methods of other libraries' models, and what is called here.
+_ATTRIBUTES = {
+    **dict.fromkeys(("booster_", "get_booster", "booster"), "model_"),
+    **dict.fromkeys(("feature_name_", "feature_names_"), "feature_names_in_"),
+    **dict.fromkeys(("n_features_", "num_features"), "n_features_in_"),
+    **dict.fromkeys(("feature_importance", "get_feature_importance"), "importances(kind)"),
+    **dict.fromkeys(("get_score", "get_fscore"), "named_importances()"),
+    "plot_importance": "plot_importances()",
+    "load_model": "rankgrove.load_model(path)",
+    "save_model": "save(path)",
+    "best_iteration": "best_iteration_",
+    "best_score": "best_score_",
+    "evals_result": "evals_result_",
+    "get_best_iteration": "best_iteration_",
+    "get_evals_result": "evals_result_",
+    "shap_values": "explain(X).values",
+}
+
+
+def refuse_attribute(owner: str, name: str) -> None:
+    """Raise AttributeError for what the models of another library have, with our name of it."""
+    meant = _ATTRIBUTES.get(name)
+    if meant is not None:
+        raise AttributeError(f"{owner!r} object has no attribute {name!r}: use {meant}")
+
+
 # Options of predict in other libraries, and what is called here.
 _PREDICT_OPTIONS = {
     **dict.fromkeys(("num_iteration", "iteration_range", "ntree_end"), "predict(X, n_steps=...)"),
