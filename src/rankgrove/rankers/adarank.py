@@ -77,7 +77,7 @@ class AdaRank(LinearRanker):
         "ndcg@10",
         "what is raised: NDCG@k or MAP, or another one from -1 to 1, the higher the better",
     )
-    n_estimators: int = param(500, Integer(1), "rounds at most")
+    n_estimators: int = param(500, Integer(1), "maximum number of rounds")
     max_repeats: int = param(5, Integer(1), "rounds in a row that may choose the same feature")
 
     def _n_planned(self, fit: Fit) -> int:

@@ -85,7 +85,7 @@ class Auto(BaseRanker):
 
     metric: Any = metric_param("ndcg@10", "that decides the race, and where members end")
     n_bags: int = param(10, Integer(1, 1000), "members of the bag of the winner")
-    n_estimators: int = param(500, Integer(1), "boosting iterations of a member at most")
+    n_estimators: int = param(500, Integer(1), "maximum number of boosting iterations of a member")
     missing: str = param("keep", Choice("keep"), "trees keep missing values; linear: 0")
 
     @property

@@ -186,7 +186,7 @@ class BROOF(TreeRanker):
         "validation='train'), of none",
     )
     missing: str = param("keep", MISSING_IN_TREES, MISSING_IN_TREES_MEANING)
-    n_estimators: int = param(500, Integer(1), "iterations (forests) at most")
+    n_estimators: int = param(500, Integer(1), "maximum number of iterations (forests)")
     n_trees: int = param(300, Integer(1), "trees of each forest")
     learning_rate: float | None = param(
         None,
@@ -198,9 +198,9 @@ class BROOF(TreeRanker):
         AnyOf(Choice("log2", "sqrt", "all"), Integer(1), Real(0, 1, above=True), Nothing()),
         "features tried per node: a fraction, a number, floor(log2(number)) + 1, the root, or all",
     )
-    max_leaf_nodes: int = param(100, Integer(2), "leaves of a tree at most")
+    max_leaf_nodes: int = param(100, Integer(2), "maximum number of leaves of a tree")
     node_order: str = param("best-first", Choice(*NODE_ORDERS), NODE_ORDER_MEANING)
-    min_samples_leaf: int = param(1, Integer(1), "documents in a leaf at least")
+    min_samples_leaf: int = param(1, Integer(1), "minimum number of documents in a leaf")
     bootstrap: bool = param(
         True,
         Flag(),

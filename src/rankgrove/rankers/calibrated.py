@@ -58,7 +58,7 @@ class Calibrated(BaseRanker):
     method: str = param("isotonic", Choice(*HEADS), "the function from scores to probabilities")
     relevant_from: float = param(1.0, Real(), "lowest label of a relevant document")
     n_folds: int = param(5, Integer(2), "parts of the queries for out-of-fold predictions")
-    min_queries: int = param(20, Integer(1), "queries to calibrate on at least; fewer are refused")
+    min_queries: int = param(20, Integer(1), "minimum number of queries for calibration")
     missing: str = param("ranker", Choice("ranker"), "as the ranker does: set it there")
 
     def check_params(self) -> None:

@@ -73,8 +73,8 @@ class CoordinateAscent(LinearRanker):
 
     metric: Any = metric_param("ndcg@10", "what is raised")
     n_restarts: int = param(2, Integer(0), "further ascents, from random weights")
-    max_passes: int = param(25, Integer(1), "passes over the features per ascent at most")
-    tolerance: float = param(1e-3, Real(0), "gain of a pass at least")
+    max_passes: int = param(25, Integer(1), "maximum number of passes over the features per ascent")
+    tolerance: float = param(1e-3, Real(0), "minimum gain of a pass")
     n_steps: int = param(20, Integer(1, 60), "moves tried per direction (n)")
     first_step: float = param(0.05, Real(1e-9, 1e6), "size of the first move (epsilon)")
     growth: float = param(2.0, Real(1, 1000, above=True), "by which moves grow (g)")

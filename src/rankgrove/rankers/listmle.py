@@ -65,7 +65,7 @@ class ListMLE(LinearRanker):
         1, Integer(1, 10000), "permutations per query, their ties shuffled differently"
     )
     equal_labels: str = param("skip", EQUAL_LABELS, EQUAL_LABELS_MEANING)
-    max_iter: int = param(100, Integer(1), "iterations of L-BFGS at most")
+    max_iter: int = param(100, Integer(1), "maximum number of iterations of L-BFGS")
     tolerance: float = param(
         1e-5,
         Real(0, above=True),

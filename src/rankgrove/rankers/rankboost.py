@@ -82,7 +82,7 @@ class RankBoost(TreeRanker):
     continues_models: ClassVar[bool] = True
     shares: ClassVar[tuple[str, ...]] = ("rows",)
 
-    n_estimators: int = param(300, Integer(1), "rounds at most")
+    n_estimators: int = param(300, Integer(1), "maximum number of rounds")
     max_bins: int = param(
         255, Integer(2, 65534), "distinct values kept per feature; above 255 takes twice the memory"
     )

@@ -65,7 +65,7 @@ class RankSVM(LinearRanker):
         "whether every pair counts the same (svm_rank's -l 1), or all pairs of a query together as "
         "much as one (-l 2)",
     )
-    max_iter: int = param(1000, Integer(1), "iterations at most")
+    max_iter: int = param(1000, Integer(1), "maximum number of iterations")
     tolerance: float = param(
         1e-3,
         Real(0, above=True),

@@ -105,7 +105,7 @@ class BoostedRanker(TreeRanker):
     shares: ClassVar[tuple[str, ...]] = ("rows",)
 
     missing: str = param("keep", MISSING_IN_TREES, MISSING_IN_TREES_MEANING)
-    n_estimators: int = param(1000, Integer(1), "boosting iterations at most")
+    n_estimators: int = param(1000, Integer(1), "maximum number of boosting iterations")
     learning_rate: float = param(
         0.1, Real(0, 1000, above=True), "shrinkage of each tree", search=Span(0.02, 0.3, log=True)
     )
@@ -119,34 +119,35 @@ class BoostedRanker(TreeRanker):
     max_leaf_nodes: int | str | None = param(
         "auto",
         AnyOf(Integer(2), Choice("auto"), Nothing()),
-        "leaves of a tree at most; auto: 31, of oblivious trees 16, or 32 from 50,000 documents "
-        "on, or as max_depth says; None: no limit",
+        "maximum number of leaves of a tree; auto: 31, of oblivious trees 16, or 32 from 50,000 "
+        "documents on, or as many as max_depth allows; None: no limit",
         search=Span(7, 127, log=True),
     )
     max_depth: int | None = param(
         None,
         AnyOf(Integer(1), Nothing()),
-        "levels of splits at most; None: as max_leaf_nodes allows (oblivious trees: up to 12)",
+        "maximum depth (levels of splits); None: as max_leaf_nodes allows (oblivious trees: up to "
+        "12)",
     )
     min_samples_leaf: int | None = param(
         None,
         AnyOf(Integer(1), Nothing()),
-        "documents in a leaf at least; None: 20 (oblivious trees: 1). An oblivious tree splits "
-        "every node of a level, however small: a rule gains nothing in a node of which it would "
-        "make a smaller child, and a smaller leaf answers as the nearest node above it that is "
-        "large enough",
+        "minimum number of documents in a leaf; None: 20 (oblivious trees: 1). An oblivious tree "
+        "splits every node of a level, however small: a split adds no gain in nodes where a child "
+        "would be smaller, and a smaller leaf has the value of its nearest ancestor that is large "
+        "enough",
         search=Span(1, 200, log=True),
     )
     min_child_weight: float | None = param(
         None,
         AnyOf(Real(0), Nothing()),
-        "sum of Hessians in a leaf at least; None: 0.001 (oblivious trees: 0, and as for "
+        "minimum sum of Hessians in a leaf; None: 0.001 (oblivious trees: 0, and as for "
         "min_samples_leaf)",
     )
     l1: float = param(
         0.0,
         Real(0),
-        "draws the sum of gradients of a leaf towards 0, in its value and in Newton gains",
+        "shrinks the sum of gradients of a leaf towards 0, in its value and in Newton gains",
     )
     l2: float = param(
         1.0,
@@ -155,7 +156,7 @@ class BoostedRanker(TreeRanker):
         "small data",
         search=Span(0.1, 100.0, log=True),
     )
-    min_gain: float = param(0.0, Real(0), "gain of a split at least")
+    min_gain: float = param(0.0, Real(0), "minimum gain of a split")
     random_strength: float = param(
         0.0,
         Real(0, 1000),
@@ -175,7 +176,7 @@ class BoostedRanker(TreeRanker):
     subsample: float = param(
         1.0,
         Real(0, 1, above=True),
-        "part of the data from which each tree learns",
+        "share of the data on which each tree is grown",
         search=Span(0.3, 1.0),
     )
     sampling: str = param(
@@ -190,10 +191,12 @@ class BoostedRanker(TreeRanker):
         1.0, Real(0, 100), "power T of the weights (-ln u)^T of the Bayesian bootstrap"
     )
     top_rate: float = param(
-        0.2, Real(0, 1, above=True), "GOSS: part of the documents kept for their large gradients"
+        0.2,
+        Real(0, 1, above=True),
+        "GOSS: share of the documents that are kept for their large gradients",
     )
     other_rate: float = param(
-        0.1, Real(0, 1, above=True), "GOSS: part of the documents drawn from the others"
+        0.1, Real(0, 1, above=True), "GOSS: share of the documents that are drawn from the others"
     )
     mvs_reg: float = param(
         0.1, Real(0), "MVS: how much Hessians count beside gradients, whatever the loss"
@@ -207,12 +210,12 @@ class BoostedRanker(TreeRanker):
         0.0, Real(0, 1), "DART: chance of each earlier tree to be left out in a step; 0: no dropout"
     )
     skip_drop: float = param(0.5, Real(0, 1), "DART: chance of a step to leave out nothing")
-    max_drop: int = param(50, Integer(1), "DART: trees that a step leaves out at most")
+    max_drop: int = param(50, Integer(1), "DART: maximum number of trees that a step drops")
     max_features: float = param(
-        1.0, Real(0, 1, above=True), "part of the features tried per node", search=Span(0.2, 1.0)
+        1.0, Real(0, 1, above=True), "share of the features tried per node", search=Span(0.2, 1.0)
     )
     max_features_tree: float = param(
-        1.0, Real(0, 1, above=True), "part of the features that each tree may use"
+        1.0, Real(0, 1, above=True), "share of the features that each tree may use"
     )
     monotone: Directions | None = param(
         None,
@@ -248,7 +251,9 @@ class BoostedRanker(TreeRanker):
         10.0, Real(0), "added to l2 in the gain of a split by a set of categories"
     )
     max_split_categories: int = param(
-        1024, Integer(1), "categories that a split lists at most; all others go to the other side"
+        1024,
+        Integer(1),
+        "maximum number of categories that a split lists; all others go to the other side",
     )
     max_onehot_categories: int = param(
         4,

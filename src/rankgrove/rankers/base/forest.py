@@ -109,20 +109,20 @@ class ForestRanker(TreeRanker):
     min_samples_split: int = param(
         2,
         Integer(2),
-        "documents of a node that may be split at least",
+        "minimum number of documents of a node to be split",
         search=Span(2, 100, log=True),
     )
     min_samples_leaf: int = param(
         5,
         Integer(1),
-        "documents in a leaf at least; 1 grows trees to the end",
+        "minimum number of documents in a leaf; 1 grows full trees",
         search=Span(1, 50, log=True),
     )
     max_depth: int | None = param(
-        None, AnyOf(Integer(1), Nothing()), "levels of splits at most; None: no limit"
+        None, AnyOf(Integer(1), Nothing()), "maximum depth (levels of splits); None: no limit"
     )
     max_leaf_nodes: int | None = param(
-        None, AnyOf(Integer(2), Nothing()), "leaves of a tree at most; None: no limit"
+        None, AnyOf(Integer(2), Nothing()), "maximum number of leaves of a tree; None: no limit"
     )
     min_gain: float = param(0.0, Real(0), "a split must gain more than this")
     node_order: str | None = param("breadth-first", Choice(*NODE_ORDERS), NODE_ORDER_MEANING)

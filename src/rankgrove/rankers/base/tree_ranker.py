@@ -38,7 +38,7 @@ class TreeRanker(BaseRanker):
     max_categories: int = param(
         DEFAULT_CATEGORIES,
         Integer(2, MAX_CATEGORIES),
-        "categories of a column that are told apart; the rarest of more are pooled",
+        "maximum number of distinct categories of a column; the rarest others share one",
     )
     category_splits: str = param(
         "auto",
@@ -56,10 +56,10 @@ class TreeRanker(BaseRanker):
     statistics_prior: float = param(
         0.0,
         Real(-1e30, 1e30),
-        "target statistic of an unknown category: what its documents are better than their lists",
+        "target statistic of an unknown category (0: its documents are as good as their queries)",
     )
     statistics_smoothing: float = param(
-        10.0, Real(0, 1e12, above=True), "documents that the prior counts as in target statistics"
+        10.0, Real(0, 1e12, above=True), "weight of the prior in target statistics, in documents"
     )
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
