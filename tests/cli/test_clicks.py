@@ -154,6 +154,15 @@ def test_a_named_column_that_is_absent_and_an_option_of_another_format(log, tmp_
     assert "--impression-position" in message
 
 
+def test_a_query_shown_twice_asks_for_the_column_of_result_lists(tmp_path, capsys):
+    """Without a session each query is one result list."""
+    path = tmp_path / "log.csv"
+    path.write_text("query,document,position,clicked\nq,a,1,1\nq,b,1,0\n")
+    assert main(["clicks", str(path), "--out", str(tmp_path / "out.csv")]) == 1
+    said = capsys.readouterr().err
+    assert "name the column that tells result lists apart with --impression-session" in said
+
+
 def test_the_advice_about_positions_without_clicks_works(tmp_path, capsys):
     rows = ["query,document,position,clicked,session"]
     for session in range(6):

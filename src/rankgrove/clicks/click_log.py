@@ -155,9 +155,10 @@ def _from_table(table: pa.Table, source: str) -> ClickLog:
     same = np.flatnonzero((np.diff(session) == 0) & (np.diff(position) == 0))
     if len(same):
         row = table.slice(int(order[same[0]]), 1).to_pylist()[0]
+        hint = ": name the column that tells result lists apart with session="
         raise DataError(
             f"{source}: the session {row['session']!r} shows two documents at position "
-            f"{row['position']}"
+            f"{row['position']}{hint if row['session'] == row['query'] else ''}"
         )
     keys = table.select(["query", "document"]).combine_chunks()
     pairs = keys.group_by(["query", "document"], use_threads=False).aggregate([])
