@@ -10,6 +10,7 @@ import pandas
 import pytest
 
 import rankgrove as rg
+from rankgrove.data.reading import csv_blocks
 from rankgrove.errors import DataError, DataWarning
 
 TEXT = "qid,label,a,b\n1,2,0.5,\n1,0,NULL,-3\n2,1,1e3,7\n"
@@ -250,3 +251,40 @@ def test_names_that_are_empty_and_lone_carriage_returns_are_told(text, reason, t
     (tmp_path / "data.csv").write_bytes(text.encode())
     with pytest.raises(DataError, match=reason):
         rg.load(tmp_path / "data.csv")
+
+
+OPEN = "line {}: the quote that begins a field is never closed"
+
+
+@pytest.mark.parametrize("line", [1, 7, 21])
+@pytest.mark.parametrize("field", [0, 3])
+def test_a_quote_that_is_never_closed_is_refused(tmp_path, line, field):
+    lines = ["label,qid,x,name", *(f"1,{i // 5},0.5,n{i}" for i in range(20))]
+    fields = lines[line - 1].split(",")
+    fields[field] = '"' + fields[field]
+    lines[line - 1] = ",".join(fields)
+    path = tmp_path / "data.csv"
+    path.write_text("\n".join(lines))
+    with pytest.raises(DataError, match=OPEN.format(line)):
+        rg.load(path, ignore=["name"])
+    with pytest.raises(DataError, match=OPEN.format(line)):
+        rg.MART(n_estimators=1).fit(rg.scan(path, ignore=["name"]))
+
+
+def test_an_open_quote_beyond_the_first_block_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_blocks, "_BLOCK_BYTES", 500)
+    lines = ["label,qid,x,name", *(f"1,{i // 5},0.5,n{i}" for i in range(200))]
+    lines[120] = lines[120].replace("n", '"n')
+    path = tmp_path / "data.csv"
+    path.write_text("\n".join(lines))
+    with pytest.raises(DataError, match=OPEN.format(121)):
+        rg.load(path, ignore=["name"])
+
+
+def test_quotes_within_fields_and_lines_within_quotes_are_text(tmp_path):
+    names = ['5" x', '6"', '"7\n8"', '"9""\n"', '""', '"a,""b"', 'last"']
+    lines = ["label,qid,x,name", *(f"{i % 2},1,{i},{name}" for i, name in enumerate(names))]
+    path = tmp_path / "data.csv"
+    for ending in ("", "\n", "\n\n"):
+        path.write_text("\n".join(lines) + ending)
+        assert rg.load(path, ignore=["name"]).X[:, 0].tolist() == list(range(7))

@@ -38,6 +38,7 @@ from rankgrove.data.reading.csv_blocks import (
     decimal_hint,
     line_blocks,
     read_block,
+    refuse_open_quote,
 )
 from rankgrove.data.reading.options import LoadOptions, accepted_by
 from rankgrove.data.reading.table_columns import TableColumns
@@ -162,6 +163,7 @@ def _beginning(stream: ByteStream, header: bool) -> tuple[list[str], str, list[l
             if len(rows) > _LOOKED_AT_ROWS:
                 break
     except csv.Error as error:
+        refuse_open_quote(LineBlock(bytearray(body), 0, header), separator)
         lone = re.search(rb"\r(?!\n)", body) is not None
         reason = "carriage return without newline: save the file with newlines" if lone else error
         raise DataError(f"line {len(rows) + 1}: {reason}") from None
@@ -174,6 +176,7 @@ def _beginning(stream: ByteStream, header: bool) -> tuple[list[str], str, list[l
         return [str(number) for number in range(len(names))], separator, rows
     _refuse_data_as_header(names, text)
     if whole and not any(rows[1:]):
+        refuse_open_quote(LineBlock(bytearray(body), 0, header), separator)
         raise DataError("the file holds a header line but no rows")
     return names, separator, rows[1:]
 
