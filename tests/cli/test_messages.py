@@ -98,7 +98,7 @@ def test_the_message_names_the_option(files, words, message, capsys):
         ("join j.csv r.json --out x.parquet", "--feature-document names"),
         ("join j.csv f.csv --out x.parquet --disagreement error", ": --disagreement says which"),
         ("join k.csv f.csv --out x.parquet", "lower --min-matched, the least share, which is 0.5"),
-        ("compare --study bad.toml", "'fold_order', 'max_folds'"),
+        ("compare --study bad.toml", "did you mean 'fold_order'?"),
         ("compare --study worse.toml", "max_folds"),
     ],
 )

@@ -181,6 +181,12 @@ def test_a_wrong_name_is_helped_with():
 BAD = {
     "no label": ({"qid": [1], "a": [1]}, {}, "no column of labels .*'qid', 'a'.*label="),
     "no query": ({"label": [1], "a": [1]}, {}, "no column of query ids .*query="),
+    "another spelling": ({"label": [1], "Query ID": [1], "a": [1]}, {}, "; is it 'Query ID'.$"),
+    "a label that is named as a feature": (
+        {"label": [1], "qid": [1], "a": [1]},
+        {"features": ["a", "label"]},
+        "; 'label' is named as something else, such as a feature$",
+    ),
     "unknown": ({"label": [1], "qid": [1]}, {"features": ["z"]}, "there is no column 'z'"),
     "text": ({"label": [1], "qid": [1], "t": ["x"]}, {}, "hold no numbers: 't'; .*--ignore t "),
     "list": ({"label": [1], "qid": [1], "t": [[1]]}, {}, "hold no numbers: 't'; leave"),

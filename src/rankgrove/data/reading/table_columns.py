@@ -243,11 +243,21 @@ class _Finder:
 
     def nothing_like(self, what: str, kind: str, option: str) -> DataError:
         """Return the error of a table that lacks a column."""
+        usual = {_letters(name) for name in _CONVENTIONS[kind]}
+        alike = [name for name in self.names if _letters(name) in usual]
+        hint = f"; is it {alike[0]!r}?" if alike else ""
+        if alike and alike[0] in self.taken:
+            hint = f"; {alike[0]!r} is named as something else, such as a feature"
         return DataError(
             f"no column of {what} (such as {', '.join(map(repr, _CONVENTIONS[kind][:3]))}) among "
             f"{_shown(self.names)}: name it with {option}= "
-            f"(--{option} on the command line)"
+            f"(--{option} on the command line){hint}"
         )
+
+
+def _letters(name: str) -> str:
+    """Return a name without case, blanks and signs: ``Query ID`` is like ``query_id``."""
+    return re.sub(r"[\W_]+", "", name.lower())
 
 
 def _given(name: str | int, names: Sequence[str]) -> str:
