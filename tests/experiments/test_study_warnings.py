@@ -9,6 +9,8 @@ import pytest
 
 import rankgrove
 from rankgrove.data.reading.folds import Fold
+from rankgrove.experiments.study import make_study
+from rankgrove.experiments.study_warnings import StudyWarnings
 
 
 def told(data, rankers, **options):
@@ -42,3 +44,14 @@ def test_shared_queries_are_told_once_for_validation_and_test(tiny_data):
     valid, test = told(folds, ["mart:n_estimators=1", "plrank:n_estimators=1"])
     assert "eval_set 'valid' shares 36 of its 36 queries" in valid
     assert "the test part shares 36 of its 36 queries" in test
+
+
+def test_document_ids_are_read_for_metrics_that_rank_by_them_only(tiny_data, monkeypatch):
+    read = []
+    monkeypatch.setattr(rankgrove.Dataset, "doc_ids", property(lambda data: read.append(data)))
+    study = make_study(tiny_data, ["mart"], folds=3, metrics=["ndcg@5"])
+    fold = next(iter(study.sources[0].folds()))
+    StudyWarnings().check(fold, study.metrics)
+    assert not read
+    StudyWarnings().check(fold, [rankgrove.metric("ndcg@5(ties=doc_id)")])
+    assert read

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import rankgrove
 from rankgrove.data.writing import write_letor
-from rankgrove.experiments import tuning
+from rankgrove.experiments import cells, tuning
+from rankgrove.experiments.running import Run, run_study
 from rankgrove.experiments.store import Store
 from rankgrove.experiments.study import make_study
 from rankgrove.experiments.tuning import search_space, tune
@@ -56,6 +58,21 @@ def test_the_best_has_the_best_mean_on_validation_parts(study, tiny_data):
         values.append(ranker.score(valid, metric="ndcg@5"))
     assert found.best.value == pytest.approx(np.mean(values))
     assert found.best.params["n_estimators"] == 4
+
+
+def test_test_parts_are_not_ranked(study, tiny_data, monkeypatch):
+    def ranked(*arguments, **options):
+        raise AssertionError("a test part was measured")
+
+    with Store(None) as store:
+        with monkeypatch.context() as patched:
+            patched.setattr(cells, "evaluate", ranked)
+            found = tune(study, store, n_trials=3)
+        assert not any(trial.error for trial in found.trials)
+        # A comparison of the same ranker in the same store has results of its own.
+        setting = replace(study, specs=[replace(study.specs[0], settings=(found.best.params,))])
+        run_study(setting, store, Run())
+        assert all(np.isfinite(cell.outcome.means).all() for cell in store.results())
 
 
 def without_relevance(data, number):

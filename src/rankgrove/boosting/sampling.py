@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -91,10 +92,15 @@ class RowSampler(TreeSampler):
             drawn = self._pick(iteration, shard.n_rows, shard.first_row, self.groups.n_rows)
             return drawn.astype(np.int32)
         chosen = np.zeros(self.groups.n_queries, bool)
-        filled = np.flatnonzero(self.groups.sizes)
+        filled = self._filled
         n_all, first = shard.n_nonempty_queries, shard.first_nonempty_query
         chosen[filled[self._pick(iteration, n_all, first, len(filled))]] = True
         return np.flatnonzero(np.repeat(chosen, self.groups.sizes)).astype(np.int32)
+
+    @cached_property
+    def _filled(self) -> npt.NDArray[np.int64]:
+        """The queries that have documents."""
+        return np.flatnonzero(self.groups.sizes)
 
     def _pick(self, iteration: int, total: int, first: int, n_own: int) -> npt.NDArray[np.int64]:
         """Sample from ``total``; return those of ``first : first + n_own``, minus ``first``."""

@@ -120,16 +120,16 @@ class CellOutcome:
     )
 
     def arrays(self) -> bytes:
-        """The arrays and warnings, as bytes for a store."""
+        """The arrays that are not empty, and warnings, as bytes for a store."""
         stream = io.BytesIO()
-        arrays = {name: getattr(self, name) for name in self._ARRAYS}
+        arrays = {name: array for name in self._ARRAYS if (array := getattr(self, name)).size}
         np.savez_compressed(stream, warnings=np.array(self.warnings, np.str_), **arrays)
         return stream.getvalue()
 
     def take_arrays(self, content: bytes) -> None:
         """Restore arrays and warnings from the bytes of ``arrays``."""
         with np.load(io.BytesIO(content), allow_pickle=False) as found:
-            for name in set(self._ARRAYS) & set(found):  # older stores lack some
+            for name in set(self._ARRAYS) & set(found):
                 setattr(self, name, found[name])
             if "warnings" in found:
                 self.warnings = tuple(found["warnings"].tolist())
@@ -188,6 +188,10 @@ def _outcome(
 ) -> CellOutcome:
     fitted = fit_cell(cell, fold, test_rows, n_jobs, callbacks)
     outcome = CellOutcome(fit_seconds=fitted.seconds, n_steps=fitted.n_steps)
+    if cell.spec.trained:
+        outcome.validation = _validation(cell, fold, fitted, n_jobs)
+    if not cell.tested:
+        return outcome
     scores, seconds = _timed(fitted.score, fold.test)
     if cell.spec.library != SCORES:
         outcome.score_microseconds = 1e6 * seconds / fold.test.n_rows
@@ -206,8 +210,6 @@ def _outcome(
     outcome.top = _leading(fold.test, scores)
     if cell.view.sample is not None:
         outcome.scores = fold.test.groups.grouped(scores)
-    if cell.spec.trained:
-        outcome.validation = _validation(cell, fold, fitted, n_jobs)
     if fitted.ranker is not None and (cell.repeat == 0 or cell.view.curve):
         _describe(outcome, fitted, fold, cell)
     return outcome

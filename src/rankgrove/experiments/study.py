@@ -172,6 +172,8 @@ class Cell:
     fingerprint : of the fold's content
     scores : of the test part, of a spec ``scores:column=...``
     folder : where the path of a file of scores starts, also for a worker that stands elsewhere
+    tested : whether the ranker is measured on the test part and described, or on the validation
+        part alone
     """
 
     data: str
@@ -187,6 +189,7 @@ class Cell:
     view: View = WHOLE
     scores: npt.NDArray[np.float64] | None = None
     folder: Path = field(default_factory=Path.cwd)
+    tested: bool = True
 
     @property
     def all_params(self) -> dict[str, Any]:
@@ -212,6 +215,8 @@ class Cell:
             "view": self.view.facts(),
             "versions": versions_of(self.spec),
         }
+        if not self.tested:
+            facts["tested"] = False
         functions = code_digests(self._code())
         if functions:
             facts["functions"] = functions

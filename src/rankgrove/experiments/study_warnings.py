@@ -44,7 +44,8 @@ class StudyWarnings:
             warn_of_shared_queries(train, test, "the test part")
             for part in (validation, test):
                 for metric in metrics:
-                    metric.prepare(part.y, part.groups, doc_ids=part.doc_ids)
+                    doc_ids = part.doc_ids if metric.ranks_by_doc_id else None
+                    metric.prepare(part.y, part.groups, doc_ids=doc_ids)
         self._relay(fold.data, f"{fold.data}, fold {fold.number}", texts)
 
     def show(self, cell: Cell, outcome: CellOutcome) -> None:

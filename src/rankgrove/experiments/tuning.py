@@ -176,7 +176,8 @@ class _Fits:
     n_jobs: int | None
 
     def __call__(self, fold: StudyFold, spec: Spec) -> CellOutcome:
-        (cell,) = list(replace(self.study, specs=[spec], repeats=1).cells(fold))
+        (planned,) = list(replace(self.study, specs=[spec], repeats=1).cells(fold))
+        cell = replace(planned, tested=False)
         outcome = self._outcome(cell, fold)
         self.warned.show(cell, outcome)
         return outcome

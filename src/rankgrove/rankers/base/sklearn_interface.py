@@ -11,7 +11,9 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -207,10 +209,15 @@ def _warn_of_cut_queries(split: Mapping[str, Any]) -> None:
         )
 
 
-def _defaults(cls: type) -> dict[str, Any]:
+def _defaults(cls: type) -> Mapping[str, Any]:
     """Return the parameters of a class with their defaults."""
-    parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]  # type: ignore[misc]
-    return {parameter.name: parameter.default for parameter in parameters}
+    return _defaults_of(cls.__init__)  # type: ignore[misc]
+
+
+@cache
+def _defaults_of(init: Callable[..., None]) -> Mapping[str, Any]:
+    parameters = list(inspect.signature(init).parameters.values())[1:]
+    return MappingProxyType({parameter.name: parameter.default for parameter in parameters})
 
 
 def _options(method: Any) -> list[str]:
