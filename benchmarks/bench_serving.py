@@ -40,7 +40,6 @@ KINDS = {
     "threads": "rankgrove, all on threads",
     "lightgbm": "LightGBM",
 }
-CONNECTIONS = (1, 8)
 
 LUA = """
 wrk.method = "POST"
@@ -58,7 +57,10 @@ end
 
 
 def main() -> None:
-    arguments = benchmark_arguments(__doc__).parse_args()
+    parser = benchmark_arguments(__doc__)
+    parser.add_argument("--services", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--connections", nargs="+", type=int, default=[1, 8])
+    arguments = parser.parse_args()
     if shutil.which("wrk") is None:
         sys.exit("this benchmark needs the load generator wrk (Debian: apt install wrk)")
     report = Report("serving", arguments, libraries=["lightgbm", "httptools", "uvloop", "msgspec"])
@@ -66,16 +68,18 @@ def main() -> None:
         folder = Path(name)
         bodies, expected = prepare(folder, arguments.quick)
         rows: list[dict[str, Any]] = []
-        for kind in KINDS:
+        for kind in arguments.services:
             with service(kind, folder) as address:
                 for body in bodies:
                     check(address, body, expected)
                     rows += [
                         measure(kind, address, body, connections, arguments.quick)
-                        for connections in CONNECTIONS
+                        for connections in arguments.connections
                     ]
-    show(report, rows)
-    report.note(" ".join(of_two_workers(rows, body) for body in ("JSON", "Arrow")))
+    show(report, rows, arguments.connections)
+    if {"rankgrove", "workers"} <= set(arguments.services):
+        last = [row for row in rows if row["connections"] == arguments.connections[-1]]
+        report.note(" ".join(of_two_workers(last, body) for body in ("JSON", "Arrow")))
     report.write()
 
 
@@ -184,28 +188,25 @@ def seconds_spent(address: str) -> tuple[float, float, float]:
 def of_two_workers(rows: list[dict[str, Any]], body: str) -> str:
     """Say what two workers bring, and what they could bring beside the load generator."""
     one, two = (
-        next(
-            row
-            for row in rows
-            if (row["kind"], row["body"], row["connections"]) == (kind, body, CONNECTIONS[-1])
-        )
+        next(row for row in rows if (row["kind"], row["body"]) == (kind, body))
         for kind in ("rankgrove", "workers")
     )
     most = 2 / (1 + one["rate"] * two["generator_us"] / 1e6)
     return (
-        f"{body}, {CONNECTIONS[-1]} connections: two workers answer "
+        f"{body}, {one['connections']} connections: two workers answer "
         f"{two['rate'] / one['rate']:.2f} times the requests of one; two cores that the load "
         f"generator shares allow {most:.2f} times."
     )
 
 
-def show(report: Report, rows: list[dict[str, Any]]) -> None:
-    ours = {(r["body"], r["connections"]): r["rate"] for r in rows if r["kind"] == "rankgrove"}
-    for connections in CONNECTIONS:
+def show(report: Report, rows: list[dict[str, Any]], every: list[int]) -> None:
+    first = rows[0]["kind"]
+    ours = {(r["body"], r["connections"]): r["rate"] for r in rows if r["kind"] == first}
+    for connections in every:
         report.table(
             [
                 *("service", "body", "requests/s", "p50 ms", "p99 ms"),
-                *("scorer us", "its share", "generator us", "rankgrove is"),
+                *("scorer us", "its share", "generator us", f"{KINDS[first]} is"),
             ],
             [
                 [

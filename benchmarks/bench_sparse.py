@@ -106,8 +106,11 @@ def main() -> None:
     parser = benchmark_arguments(__doc__)
     parser.add_argument("--trees", type=int, default=None, help="boosting iterations")
     parser.add_argument("--only", choices=["real numbers", "counts"], help="one of the tables")
+    parser.add_argument("--rows", type=int, help="documents of real numbers")
+    parser.add_argument("--features", type=int)
     arguments = parser.parse_args()
-    n_rows, n_features = (20_000, 2_000) if arguments.quick else (200_000, 20_000)
+    n_rows = arguments.rows or (20_000 if arguments.quick else 200_000)
+    n_features = arguments.features or (2_000 if arguments.quick else 20_000)
     n_trees = arguments.trees or (10 if arguments.quick else 4)
     report = Report("sparse", arguments, libraries=["scipy", "lightgbm", "xgboost-cpu"])
     for values, n in (("real numbers", n_rows), ("counts", n_rows // 2)):
