@@ -58,6 +58,13 @@ def test_pages_quote_what_was_measured(pages, tmp_path, monkeypatch):
     assert [f"0.2{i}" in found for i in range(4)] == [True, False, False, True]
     found = paper_tables.quoted("forests", "OHSUMED, MQ2008")
     assert [f"0.2{i}" in found for i in range(4)] == [True, False, True, True]
+    for options, amount in (
+        ("", "with the paper's numbers of trees: means"),
+        (" --sample-share 0.03", "the paper's numbers of trees (3 % on the sample of WEB10K)"),
+        (" --share 0.1 --sample-share 0.3", "trees of forests (3 % on the sample of WEB10K)"),
+    ):
+        path.write_text(head.format(options) + "\n".join(tables))
+        assert amount in paper_tables.quoted("forests", "MQ2008").replace("\n", " ")
     path.write_text(head.format(" --share 0.05 --sample-share 0.5") + "\n".join(tables))
     found = paper_tables.quoted("forests", "MQ2008").replace("\n", " ")
     assert "trees of forests (2.5 % on the sample of WEB10K)" in found

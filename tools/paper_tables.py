@@ -48,11 +48,17 @@ def quoted(study: str, collections: str) -> str:
 
 
 def _amount(text: str) -> str:
-    share = re.search(r"bench_papers\.py .*--share ([0-9.]+)", text)
-    if share is None or float(share[1]) == 1:
-        return "the paper's numbers of trees"
-    amount = f"{100 * float(share[1]):.3g} % of the paper's trees of forests"
-    sample = re.search(r"bench_papers\.py .*--sample-share ([0-9.]+)", text)
-    if sample is None:
+    share = _option("share", text)
+    amount = "the paper's numbers of trees"
+    if share != 1:
+        amount = f"{100 * share:.3g} % of the paper's trees of forests"
+    sample = _option("sample-share", text)
+    if sample == 1:
         return amount
-    return f"{amount} ({100 * float(share[1]) * float(sample[1]):.3g} % on the sample of WEB10K)"
+    return f"{amount} ({100 * share * sample:.3g} % on the sample of WEB10K)"
+
+
+def _option(name: str, text: str) -> float:
+    """Return a share of the command of a result file; 1 if it is not given."""
+    given = re.search(rf"bench_papers\.py .*--{name} ([0-9.]+)", text)
+    return float(given[1]) if given else 1.0
