@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -313,3 +314,46 @@ def test_sparse_columns_of_pandas_are_read_as_their_values():
     data = rg.load(dense.astype({"label": "Sparse[int]", "x": pd.SparseDtype(float, 0.0)}))
     assert data.y.tolist() == [0, 1, 2]
     np.testing.assert_array_equal(data.X, dense[["x"]])
+
+
+@pytest.fixture
+def stream(tmp_path):
+    """A stream of three batches as bytes, and where each of its parts ends."""
+    sink = pa.BufferOutputStream()
+    batch = pa.record_batch({"label": [1, 0], "qid": [1, 1], "x": [0.5, 0.25]})
+    ends = []
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        for _ in range(3):
+            writer.write_batch(batch)
+            ends.append(sink.tell())
+    return sink.getvalue().to_pybytes(), ends
+
+
+def read_both_ways(path):
+    data = rg.load(path)
+    rg.MART(n_estimators=1, min_samples_leaf=1).fit(rg.scan(path))
+    return data
+
+
+@pytest.mark.parametrize("extra", [b"garbage", None])
+def test_bytes_after_the_end_of_a_stream_are_refused(tmp_path, stream, extra):
+    whole, _ = stream
+    path = tmp_path / "data.arrow"
+    path.write_bytes(whole + (whole if extra is None else extra))  # as by cat one two > both
+    n_bytes = len(whole if extra is None else extra)
+    with pytest.raises(DataError, match=f"data.arrow: {n_bytes} bytes follow the end of the Arrow"):
+        rg.load(path)
+    with pytest.raises(DataError, match="bytes follow the end"):
+        rg.MART(n_estimators=1).fit(rg.scan(path))
+
+
+def test_a_stream_without_an_end_mark_is_told(tmp_path, stream):
+    whole, ends = stream
+    path = tmp_path / "data.arrow"
+    path.write_bytes(whole[: ends[1]])
+    with pytest.warns(DataWarning, match=r"data.arrow: the Arrow stream has no end mark"):
+        assert read_both_ways(path).n_rows == 4
+    path.write_bytes(whole)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_both_ways(path).n_rows == 6

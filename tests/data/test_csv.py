@@ -140,7 +140,7 @@ def test_a_table_named_like_text_is_told(read, text):
 
 
 def test_text_without_a_label_is_not_taken_for_a_table(read):
-    with pytest.raises(DataError, match="the label before qid is missing .*: 'qid:1'"):
+    with pytest.raises(DataError, match=r"the label before qid is missing .*: 'qid:1'"):
         read("qid:1 1:2,3 2:4\n", "data.txt")
 
 

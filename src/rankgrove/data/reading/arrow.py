@@ -59,6 +59,7 @@ ACCEPTS = accepted_by("table")
 EXAMPLE = b"rankgrove.example"  # in the metadata of a field: a text that is no number
 # Rows that are decoded and written at a time: few enough that a block of columns stays in the
 # cache, many enough that the cost of a call for each column does not count.
+_END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 _BLOCK_ROWS = 15_000
 _LEAST_ROWS = 4096
 _BLOCK_VALUES = 1 << 21
@@ -128,12 +129,33 @@ def ipc_batches(path: FilePath, options: LoadOptions) -> Iterator[Batches]:
     ):
         try:
             reader = pa.ipc.open_file(source)
-            batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
+            batches: Iterator[pa.RecordBatch] = map(
+                reader.get_batch, range(reader.num_record_batches)
+            )
         except pa.ArrowInvalid:
             source.seek(0)
-            reader = batches = pa.ipc.open_stream(source)
+            reader = pa.ipc.open_stream(source)
+            batches = _whole_stream(reader, source, path)
         columns = resolve_columns(reader.schema, options)
         yield Batches(batches, None, columns, reader.schema, str(path))
+
+
+def _whole_stream(
+    reader: pa.RecordBatchReader, source: pa.NativeFile, path: FilePath
+) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a stream that ends where its file ends, or seems cut short."""
+    yield from reader
+    end = source.tell()
+    source.seek(0, 2)
+    if extra := source.tell() - end:
+        raise DataError(f"{extra} bytes follow the end of the Arrow stream: a file holds one")
+    source.seek(max(end - len(_END_OF_STREAM), 0))
+    if source.read() != _END_OF_STREAM:
+        warnings.warn(
+            f"{path}: the Arrow stream has no end mark; if it was cut short, rows are missing",
+            DataWarning,
+            stacklevel=2,
+        )
 
 
 def read_parquet(path: FilePath, options: LoadOptions) -> Dataset:
