@@ -1,5 +1,7 @@
 """Models with different dictionaries: continued, added up, merged."""
 
+import csv
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -75,3 +77,22 @@ def test_forests_of_other_dictionaries_are_not_merged():
         rg.merge(forest(FIRST, 0), forest(SECOND, 3))
     same = rg.merge(forest(FIRST, 0), forest(FIRST, 3))
     assert same.model_.ensemble.n_trees == 6
+
+
+def test_a_field_of_csv_that_is_missing_may_be_meant_for_a_category(tmp_path):
+    frame = pd.DataFrame({"country": pd.Categorical(["DE", "NA", "FR", "NA"] * 10)})
+    ranker = rg.MART(n_estimators=2, min_samples_category=1).fit(
+        frame, frame.country == "NA", qid=np.repeat(range(4), 10)
+    )
+    rows = frame.assign(label=0, qid=1)
+    rows.to_csv(tmp_path / "bare.csv", index=False)
+    rows.to_csv(tmp_path / "quoted.csv", index=False, quoting=csv.QUOTE_NONNUMERIC)
+    bare = rg.load(tmp_path / "bare.csv", categorical=["country"])
+    with pytest.warns(
+        rg.DataWarning, match="20 values are missing, and MART knows the category 'NA'"
+    ):
+        ranker.predict(bare)
+    quoted = rg.load(tmp_path / "quoted.csv", categorical=["country"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(ranker.predict(quoted), ranker.predict(frame))

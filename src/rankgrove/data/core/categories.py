@@ -40,6 +40,10 @@ MOST_CODES = 1 << 24
 INTEGERS = range(-(2**63), 2**64)
 
 
+# What a field of CSV without quotes says if it is missing.
+MISSING_WORDS = ["", "NA", "na", "N/A", "n/a", "NULL", "null", "Null", "NaN", "nan", "NAN"]
+
+
 @dataclass(frozen=True, eq=False)
 class Categories:
     """The values of a categorical column; the code of a value is its index.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rankgrove.data.core.categories import Categories, CategoriesByColumn
+from rankgrove.data.core.categories import MISSING_WORDS, Categories, CategoriesByColumn
 from rankgrove.data.core.category_maps import Table, as_numbers_table, looked_up, recoding
 from rankgrove.data.matrix.coded_columns import coded_values
 from rankgrove.data.matrix.feature_matrix import Array, ColumnMap, FeatureMatrix
@@ -50,6 +50,7 @@ def code_maps(
             table = recoding(own, wanted[j], where, owner)
             if not np.array_equal(table, np.arange(len(table))):
                 maps[j] = table_map(table)
+            _warn_of_words(matrix, j, own, wanted[j], where, owner)
         if np.isnan(table).any():
             codes = matrix.take_columns(j, j + 1)[:, 0] if codes is None else codes
             known = codes[~np.isnan(codes)].astype(np.int64)
@@ -79,6 +80,23 @@ def _digest(*arrays: Array) -> str:
     for array in arrays:
         digest.update(array.tobytes())
     return digest.hexdigest()[:32]
+
+
+def _warn_of_words(
+    matrix: FeatureMatrix, j: int, own: Categories, known: Categories, where: str, owner: str
+) -> None:
+    """Tell that fields of CSV are missing that may be meant for a category, such as NA."""
+    words = [word for word in MISSING_WORDS if word in known.values and word not in own.values]
+    if not own.untyped or not words:
+        return
+    n_missing = int(np.isnan(matrix.take_columns(j, j + 1)).sum())
+    if n_missing:
+        warnings.warn(
+            f"{where}: {n_missing:,} values are missing, and {owner} knows the category "
+            f"{words[0]!r}, which CSV has to have in quotes: without them it is a missing value",
+            DataWarning,
+            stacklevel=5,
+        )
 
 
 def _warn_of_unseen(unseen: dict[str, tuple[int, int]], what: str, owner: str) -> None:

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rankgrove._addresses import FilePath
+from rankgrove.data.core.categories import MISSING_WORDS
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.reading.arrow import (
     EXAMPLE,
@@ -32,7 +33,6 @@ from rankgrove.data.reading.byte_stream import ByteStream, open_bytes
 from rankgrove.data.reading.column_description import apply_description
 from rankgrove.data.reading.csv_blocks import (
     FALSE,
-    MISSING,
     TRUE,
     LineBlock,
     decimal_hint,
@@ -205,7 +205,7 @@ def _schema(names: list[str], rows: list[list[str]]) -> pa.Schema:
     fields = []
     for j, name in enumerate(names):
         values = [row[j].strip() for row in rows if len(row) > j]
-        values = [value for value in values if value not in MISSING]
+        values = [value for value in values if value not in MISSING_WORDS]
         if values and _TRUTHS.issuperset(values):
             fields.append(pa.field(name, pa.bool_()))
             continue

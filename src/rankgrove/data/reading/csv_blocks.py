@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rankgrove.data.core.categories import MISSING_WORDS
 from rankgrove.data.reading.byte_stream import ByteStream
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MISSING = ["", "NA", "na", "N/A", "n/a", "NULL", "null", "Null", "NaN", "nan", "NAN"]
 TRUE, FALSE = ["True", "true", "TRUE"], ["False", "false", "FALSE"]
 _BLOCK_BYTES = 4 << 20
 _LINE_BYTES = 64 << 20
@@ -160,7 +160,7 @@ def _parsed(
         parse_options=arrow_csv.ParseOptions(delimiter=separator),
         convert_options=arrow_csv.ConvertOptions(
             column_types=types,
-            null_values=_after_blanks(MISSING),
+            null_values=_after_blanks(MISSING_WORDS),
             true_values=_after_blanks(TRUE),
             false_values=_after_blanks(FALSE),
             include_columns=list(types),
