@@ -108,11 +108,13 @@ DocumentBits::DocumentBits(const ForestFeatures& features, int32_t n_classes,
     : binned_(*features.binned),
       row_codes_(features.row_codes<uint8_t>()),
       n_classes_(n_classes),
-      stride_((most_documents + kWord - 1) / kWord * kWord),
+      most_documents_((most_documents + kWord - 1) / kWord * kWord),
+      // A cache line more: with a power of two, all features would compete for a few cache sets.
+      stride_(most_documents_ + kWord),
       codes_(static_cast<size_t>(binned_.n_features() * stride_)),
-      classes_(static_cast<size_t>(n_classes * stride_ / kWord)),
-      members_(static_cast<size_t>(stride_ / kWord)),
-      strangers_(static_cast<size_t>(stride_)) {}
+      classes_(static_cast<size_t>(n_classes * most_documents_ / kWord)),
+      members_(static_cast<size_t>(most_documents_ / kWord)),
+      strangers_(static_cast<size_t>(most_documents_)) {}
 
 void DocumentBits::assign(const int32_t* rows, const uint8_t* labels, int64_t n) {
   rows_ = rows;

@@ -27,7 +27,7 @@ class DocumentBits {
 
   DocumentBits(const ForestFeatures& features, int32_t n_classes, int64_t most_documents);
 
-  int64_t most_documents() const { return stride_; }
+  int64_t most_documents() const { return most_documents_; }
   int64_t n_words() const { return n_words_; }  // of a set
   int64_t n_members() const { return n_members_; }
 
@@ -64,6 +64,7 @@ class DocumentBits {
   const BinnedMatrix& binned_;
   const uint8_t* row_codes_;
   int32_t n_classes_;
+  int64_t most_documents_;
   int64_t stride_;  // of features in codes_
   int64_t n_words_ = 0;
   int64_t n_documents_ = 0;
