@@ -44,11 +44,9 @@ void code_block(const ColumnTable& x, const TableRows& rows, int64_t begin, int6
         }
         continue;
       }
-      for (int64_t i = 0; i < n; ++i) {
-        const float value = std::isnan(values[i]) ? fill : values[i];
-        const auto code = static_cast<Code>(search.code(value));
-        target[i] = std::isnan(value) ? missing : code;
-      }
+      for (int64_t i = 0; i < n; ++i) values[i] = std::isnan(values[i]) ? fill : values[i];
+      search.find(values, n, target);
+      for (int64_t i = 0; i < n; ++i) target[i] = std::isnan(values[i]) ? missing : target[i];
     }
   }
 }

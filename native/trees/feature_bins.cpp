@@ -6,6 +6,8 @@
 #include <queue>
 #include <span>
 
+#include "common/simd.hpp"
+
 namespace rankgrove {
 
 float key_value(uint32_t key) {
@@ -62,6 +64,18 @@ DistinctValues distinct_values(std::span<const uint32_t> sorted_keys) {
     i = end;
   }
   return result;
+}
+
+// Takes the keys of one value away, and returns how many there were.
+int64_t take_keys(std::vector<uint32_t>& keys, uint32_t key) {
+  size_t n_kept = 0;
+  for (const uint32_t other : keys) {  // without a branch to guess
+    keys[n_kept] = other;
+    n_kept += other != key;
+  }
+  const auto n_taken = static_cast<int64_t>(keys.size() - n_kept);
+  keys.resize(n_kept);
+  return n_taken;
 }
 
 void add_value(DistinctValues& distinct, float value, int64_t count) {
@@ -197,11 +211,14 @@ std::vector<float> log_sum_cuts(const DistinctValues& distinct, int32_t max_bins
 
 FeatureBins find_feature_bins(std::vector<uint32_t>& keys, const UnlistedValue& unlisted,
                               const BinLimit& limit, std::vector<uint32_t>& scratch) {
+  // In many columns most values are 0: these need not be sorted.
+  const int64_t n_zeros = take_keys(keys, sort_key(0.0f));
   sort_keys(keys, scratch);
   const auto end = std::lower_bound(keys.begin(), keys.end(), kMissingKey);
   FeatureBins result;
   result.has_missing = end != keys.end();
   DistinctValues distinct = distinct_values({keys.begin(), end});
+  if (n_zeros > 0) add_value(distinct, 0.0f, n_zeros);
   if (unlisted.n_rows > 0) {
     if (std::isnan(unlisted.value)) {
       result.has_missing = true;
@@ -237,10 +254,82 @@ std::shared_ptr<const Bins> join_bins(const std::vector<FeatureBins>& found,
 CutSearch::CutSearch(const Bins& bins, int32_t feature) {
   const size_t n = bins.offsets[feature + 1] - bins.offsets[feature];
   const size_t length = std::max<size_t>(std::bit_ceil(n + 1) - 1, 1);
-  cuts_.assign(length, std::numeric_limits<float>::infinity());
-  std::copy_n(bins.cuts.begin() + bins.offsets[feature], n, cuts_.begin());
   half_ = static_cast<uint32_t>(length + 1) / 2;
+  const bool grouped = n <= kGrouped;
+  cuts_.assign(grouped ? kGroup * kGroup : length, std::numeric_limits<float>::infinity());
+  std::copy_n(bins.cuts.begin() + bins.offsets[feature], n, cuts_.begin());
+  for (size_t group = 1; grouped && group <= kGroup; ++group) {
+    last_.push_back(cuts_[group * kGroup - 1]);
+  }
 }
+
+namespace {
+
+#if RANKGROVE_X86
+
+// How many of 16 numbers lie below the value.
+RANKGROVE_AVX512 inline uint32_t count_below(__m512 numbers, __m512 value) {
+  return std::popcount(
+      static_cast<uint32_t>(_mm512_cmp_ps_mask(numbers, value, _CMP_LT_OQ)));
+}
+
+template <typename Code>
+RANKGROVE_AVX512 void find_in_groups_avx512(const float* cuts, const float* last,
+                                            const float* values, int64_t n, Code* codes) {
+  const __m512 ends = _mm512_loadu_ps(last);
+  for (int64_t i = 0; i < n; ++i) {
+    const __m512 value = _mm512_set1_ps(values[i]);
+    const uint32_t before = 16 * count_below(ends, value);
+    codes[i] = static_cast<Code>(before + count_below(_mm512_loadu_ps(cuts + before), value));
+  }
+}
+
+struct Sixteen {
+  __m256 low, high;
+};
+
+RANKGROVE_AVX2 inline Sixteen load_sixteen(const float* from) {
+  return {_mm256_loadu_ps(from), _mm256_loadu_ps(from + 8)};
+}
+
+RANKGROVE_AVX2 inline uint32_t count_below(const Sixteen& numbers, __m256 value) {
+  const int low = _mm256_movemask_ps(_mm256_cmp_ps(numbers.low, value, _CMP_LT_OQ));
+  const int high = _mm256_movemask_ps(_mm256_cmp_ps(numbers.high, value, _CMP_LT_OQ));
+  return std::popcount(static_cast<uint32_t>(low | high << 8));
+}
+
+template <typename Code>
+RANKGROVE_AVX2 void find_in_groups_avx2(const float* cuts, const float* last, const float* values,
+                                        int64_t n, Code* codes) {
+  const Sixteen ends = load_sixteen(last);
+  for (int64_t i = 0; i < n; ++i) {
+    const __m256 value = _mm256_set1_ps(values[i]);
+    const uint32_t before = 16 * count_below(ends, value);
+    codes[i] = static_cast<Code>(before + count_below(load_sixteen(cuts + before), value));
+  }
+}
+
+#endif
+
+}  // namespace
+
+template <typename Code>
+void CutSearch::find(const float* values, int64_t n, Code* codes) const {
+#if RANKGROVE_X86
+  if (!last_.empty() && has_avx512()) {
+    find_in_groups_avx512(cuts_.data(), last_.data(), values, n, codes);
+    return;
+  }
+  if (!last_.empty() && has_avx2()) {
+    find_in_groups_avx2(cuts_.data(), last_.data(), values, n, codes);
+    return;
+  }
+#endif
+  for (int64_t i = 0; i < n; ++i) codes[i] = static_cast<Code>(code(values[i]));
+}
+
+template void CutSearch::find(const float*, int64_t, uint8_t*) const;
+template void CutSearch::find(const float*, int64_t, uint16_t*) const;
 
 std::vector<CutSearch> cut_searches(const Bins& bins) {
   std::vector<CutSearch> result;

@@ -82,12 +82,17 @@ FeatureBins find_feature_bins(std::vector<uint32_t>& keys, const UnlistedValue& 
 std::shared_ptr<const Bins> join_bins(const std::vector<FeatureBins>& found,
                                       const std::vector<float>& fill);
 
-// Cuts of one feature, padded with +infinity to a length of 2^k - 1, for a search without branches.
+// Finds the codes of one feature's values: how many cuts lie below each.
+//
+// Up to 255 cuts are 16 groups of 16 (infinities stand for those that are missing), so that one
+// comparison with the last cuts of all groups finds the group, and one with the cuts of the group
+// the place in it. Example, with groups of 4: the cuts 1 2 3 5 | 6 8 9 inf have the last cuts
+// 5 and inf. Of these, 1 lies below the value 8.5, and 2 in the second group: code 4 + 2.
 class CutSearch {
  public:
   CutSearch(const Bins& bins, int32_t feature);
 
-  // The code of a value that is a number: how many cuts lie below it.
+  // The code of a value that is a number.
   uint32_t code(float value) const {
     uint32_t position = 0;
     const float* cuts = cuts_.data();
@@ -97,8 +102,16 @@ class CutSearch {
     return position;
   }
 
+  // The codes of n values; those of NaN are any.
+  template <typename Code>
+  void find(const float* values, int64_t n, Code* codes) const;
+
  private:
-  std::vector<float> cuts_;
+  static constexpr size_t kGroup = 16;
+  static constexpr size_t kGrouped = kGroup * kGroup - 1;
+
+  std::vector<float> cuts_;  // padded with infinity, to a length of 2^k - 1 or to all groups
+  std::vector<float> last_;  // of each group; empty if there are too many cuts
   uint32_t half_;
 };
 
