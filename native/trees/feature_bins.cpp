@@ -269,8 +269,7 @@ namespace {
 
 // How many of 16 numbers lie below the value.
 RANKGROVE_AVX512 inline uint32_t count_below(__m512 numbers, __m512 value) {
-  return std::popcount(
-      static_cast<uint32_t>(_mm512_cmp_ps_mask(numbers, value, _CMP_LT_OQ)));
+  return std::popcount(static_cast<uint32_t>(_mm512_cmp_ps_mask(numbers, value, _CMP_LT_OQ)));
 }
 
 template <typename Code>

@@ -76,6 +76,20 @@ def test_fill_stands_in_for_missing_values():
     assert bin_matrix(X, bins).codes(0).tolist() == [0, 1, 2]
 
 
+@pytest.mark.parametrize("n_cuts", [0, 1, 14, 15, 16, 17, 240, 254, 255, 256, 600])
+def test_a_code_is_the_number_of_cuts_below_the_value(n_cuts):
+    rng = np.random.default_rng(n_cuts)
+    grid = np.arange(n_cuts + 1, dtype=np.float32)
+    bins = find_bins(grid[:, None], max_bins=1000)
+    cuts = bins.cuts(0)
+    assert len(cuts) == n_cuts
+    x = np.r_[grid, cuts, np.nextafter(cuts, np.float32(np.inf)), rng.normal(size=100) * 300]
+    x = np.r_[x, np.inf, -np.inf, np.nan, -0.0].astype(np.float32)
+    codes = bin_matrix(x[:, None], bins).codes(0)
+    expected = np.where(np.isnan(x), n_cuts + 1, np.searchsorted(cuts, x, side="left"))
+    np.testing.assert_array_equal(codes, expected)
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_strides_rows_and_threads_do_not_matter(order):
     rng = np.random.default_rng(0)
