@@ -32,7 +32,7 @@ def test_a_folder_gives_a_table_a_store_and_a_model(rankgrove, folder):
     )
     assert run.returncode == 0, run.stderr
     assert "12 test queries in 1 fold" in run.stdout
-    assert "share a letter cannot be told apart" in run.stdout
+    assert "share a letter do not differ significantly" in run.stdout
     assert "win/tie/loss" in run.stdout
     assert (folder / "results" / "study.sqlite").is_file()
     best = library.load_model(folder / "best.rg")

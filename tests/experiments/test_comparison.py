@@ -187,7 +187,7 @@ def test_a_naive_twin_is_judged_by_the_letters_of_the_table():
     assert table.p[place] <= 0.05 < table.p_holm[place], "a difference that the correction decides"
     tiers = {result.ranker: set(result.tiers["ndcg@10"]) for result in found.results("d")}
     assert tiers["mart"] & tiers["mart (naive)"]
-    assert f"p = {table.p_holm[place]:.4f} (Holm): no real difference" in str(found)
+    assert f"p = {table.p_holm[place]:.4f} (Holm): no significant difference" in str(found)
 
 
 def test_marks_of_folds_say_that_they_are_tested_alone():
@@ -286,7 +286,7 @@ def test_tables_in_all_formats(real):
     rows = [line for line in markdown.splitlines() if line.startswith("|")]
     assert all(row.count("|") == rows[0].count("|") for row in rows[:5])
     assert "by fold" in markdown
-    assert "share a letter cannot be told apart" in markdown
+    assert "share a letter do not differ significantly" in markdown
     assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 2
     assert "_" not in latex.replace(r"\_", "")
     failed = latex.split("broken failed: ")[1].split("Values are means")[0]
@@ -462,7 +462,7 @@ def test_latex_has_bold_first_tiers_and_short_captions():
     rows = {line[0]: line for line in latex.splitlines() if line.startswith(("a &", "b &"))}
     assert r"\textbf{" in rows["a"]
     assert r"\textbf{" not in rows["b"]
-    assert latex.count("cannot be told apart") == 1
+    assert latex.count("do not differ significantly") == 1
 
 
 def test_options_of_reading_are_refused_for_data_in_memory(tiny_data):

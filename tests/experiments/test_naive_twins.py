@@ -36,4 +36,4 @@ def test_the_table_says_when_the_difference_is_not_real():
     rankers = ["lambdamart:n_estimators=2,position_bias=unbiased"]
     found = rankgrove.compare(clicks, rankers, naive_twin=True, max_folds=1, metrics="ndcg@10")
     assert "lambdamart against its naive twin" in str(found)
-    assert "no real difference" in str(found)
+    assert "no significant difference" in str(found)

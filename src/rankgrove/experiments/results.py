@@ -59,10 +59,11 @@ class RankerResult:
     failure : why it has no values, "" if it has
     values : per metric its pooled mean over queries
     fold_values : per metric its mean in each fold
-    tiers : per metric the letters of its tiers; rankers without a common letter really differ
+    tiers : per metric the letters of its tiers; rankers without a common letter differ
+        significantly
     leading : per metric whether it belongs to the first tier
-    marks : per metric 1 if it is really better than the baseline, -1 if worse, else 0; a ranker
-        that shares a letter with the baseline has 0
+    marks : per metric 1 if it is significantly better than the baseline, -1 if worse, else 0; a
+        ranker that shares a letter with the baseline has 0
     tie_free_values : per metric the mean over all orders of equal scores, where it differs from the
         value: there the order of rows decides
     settings : the chosen parameters of each fold

@@ -279,7 +279,7 @@ def tiers(
 
     Two rankers share a tier exactly if their difference is not significant: if the p-value of their
     pair, corrected by Holm over all pairs, is above ``alpha``. Every tier is as large as it can be.
-    Since "cannot be told apart" need not carry over from a to b and b to c, tiers may overlap; this
+    Since "no significant difference" need not carry over from a to b and b to c, tiers may overlap; this
     is the compact letter display of Piepho (2004). Inside a tier rankers are listed by their mean,
     which says nothing about them that is significant.
     """
@@ -304,7 +304,7 @@ def tiers(
 def tier_letters(groups: Sequence[Sequence[int]]) -> list[str]:
     """Letters of each ranker by its tiers: 'a' for the first, 'ab' for one in the first two.
 
-    Rankers without a letter in common are really different. Beyond z tiers count aa, ab, ...
+    Rankers without a letter in common differ significantly. Beyond z tiers count aa, ab, ...
     """
     n_rankers = 1 + max((ranker for group in groups for ranker in group), default=-1)
     letters = [""] * n_rankers

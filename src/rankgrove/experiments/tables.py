@@ -88,8 +88,8 @@ def convention(comparison: ComparisonResults) -> list[str]:
     seeds = f", averaged over {study['repeats']} seeds" if study["repeats"] > 1 else ""
     sentences = [
         f"Values are means over the test queries of all folds{seeds}. Rankers that share a letter "
-        f"cannot be told apart ({test} on queries, Holm-corrected over all pairs, p > {alpha:g}); "
-        "their order in the table says nothing.",
+        f"do not differ significantly ({test} on queries, Holm-corrected over all pairs, "
+        f"p > {alpha:g}), whatever their order in the table.",
     ]
     names = " and ".join(comparison.short_names[name] for name in comparison.over_documents)
     if names:
@@ -99,8 +99,8 @@ def convention(comparison: ComparisonResults) -> list[str]:
         )
     if comparison.baseline is not None:
         sentences.append(
-            f"{BETTER} really better, {WORSE} really worse than {comparison.baseline}, with which "
-            "they share no letter."
+            f"{BETTER} significantly better, {WORSE} significantly worse than the baseline "
+            f"{comparison.baseline}: no letter in common."
         )
     if any(len(ranker["settings"]) > 1 for ranker in study["rankers"]):
         sentences.append(
@@ -124,7 +124,11 @@ def _naive_twins(comparison: ComparisonResults, data: str) -> list[str]:
         i = table.first.tolist().index(found.index(name))
         better = comparison.sign(comparison.metrics[0]) * table.difference[i] > 0
         real = table.p_holm[i] <= comparison.significance.alpha
-        verdict = f"really {'better' if better else 'worse'}" if real else "no real difference"
+        verdict = (
+            f"significantly {'better' if better else 'worse'}"
+            if real
+            else "no significant difference"
+        )
         sentences.append(
             f"{data}: {name} against its naive twin, {_short(comparison)} "
             f"{_signed(float(table.difference[i]))}, p = {table.p_holm[i]:.4f} (Holm): {verdict}. "

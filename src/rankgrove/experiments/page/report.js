@@ -111,7 +111,7 @@ function nameCell(row) {
 function valueCell(row, place) {
   if (row.failure) return ["failed"];
   const mark = row.marks[place];
-  const words = mark > 0 ? "really better than the baseline" : "really worse than the baseline";
+  const words = mark > 0 ? "significantly better than the baseline" : "significantly worse than the baseline";
   const sign = element("span", { className: "mark " + (mark > 0 ? "better" : mark < 0 ? "worse" : "") });
   if (mark) { sign.textContent = mark > 0 ? "▲" : "▼"; sign.title = words; sign.setAttribute("aria-label", words); }
   const value = element("span", { className: row.leading[place] ? "top" : "", textContent: number(row.values[place], 4) });
