@@ -161,6 +161,16 @@ def test_a_model_with_other_columns_is_reported(tmp_path, caplog):
     assert "model web has other columns than before" in caplog.text
 
 
+def test_a_model_with_another_number_of_columns_is_reported(tmp_path, caplog):
+    data = make_ranking(10, seed=1)
+    path = tmp_path / "web.rg"
+    MART(n_estimators=1).fit(data).save(path)
+    store = ModelStore({"web": path})
+    MART(n_estimators=1).fit(data.X[:, 1:], data.y, qid=data.qid).save(path)
+    store.refresh()
+    assert "model web has other columns than before" in caplog.text
+
+
 def refuses_connections(server):
     try:
         server.connect().close()

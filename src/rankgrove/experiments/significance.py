@@ -279,9 +279,9 @@ def tiers(
 
     Two rankers share a tier exactly if their difference is not significant: if the p-value of their
     pair, corrected by Holm over all pairs, is above ``alpha``. Every tier is as large as it can be.
-    Since "no significant difference" need not carry over from a to b and b to c, tiers may overlap; this
-    is the compact letter display of Piepho (2004). Inside a tier rankers are listed by their mean,
-    which says nothing about them that is significant.
+    Since "no significant difference" need not carry over from a to b and b to c, tiers may overlap;
+    this is the compact letter display of Piepho (2004). Inside a tier rankers are listed by their
+    mean, which says nothing about them that is significant.
     """
     rows = _comparable(values)
     means = rows.mean(axis=1) if greater_is_better else -rows.mean(axis=1)

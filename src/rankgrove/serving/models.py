@@ -153,7 +153,8 @@ class ModelStore:
             else:
                 self._problems.pop(name, None)
                 logger.info("model %s was loaded anew from %s", name, path)
-                if loaded.model.columns.names != self._models[name].model.columns.names:
+                before, now = self._models[name].model.columns, loaded.model.columns
+                if (before.names, before.count) != (now.names, now.count):
                     logger.warning(
                         "model %s has other columns than before: requests that do not name their "
                         "columns mean something else now",
