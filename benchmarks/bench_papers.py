@@ -142,7 +142,7 @@ def _parsed(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Names
             parser.error(f"--{name.replace('_', '-')} must be above 0 and at most 1")
     if arguments.runs < 1 or arguments.stopping < 1:
         parser.error("--runs and --stopping must be at least 1")
-    if arguments.data != DATA and not arguments.data.is_dir():
+    if arguments.data != DATA and not (arguments.show or arguments.data.is_dir()):
         parser.error(f"--data: no folder {arguments.data}")
     if arguments.quick and arguments.again:
         parser.error("--quick and --again exclude each other: a quick run has sizes of its own")

@@ -58,8 +58,8 @@ TERMS = (
     Term(
         "label, grade",
         ("grade", "grades"),
-        "how relevant a document is for its query, as a judge said; larger is better (0 to 2 in "
-        "LETOR 4.0, 0 to 4 in MSLR)",
+        "the judged relevance of a document for its query; larger is better (0 to 2 in LETOR 4.0, "
+        "0 to 4 in MSLR)",
     ),
     Term(
         "fold",
