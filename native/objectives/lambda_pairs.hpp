@@ -39,14 +39,15 @@ struct PairSums {
   float lambda = 0;    // sum of the pairs' |delta| rho
 };
 
+struct TwoPairSums {
+  PairSums first, second;
+};
+
 // Adds the pairs of two rows with the documents below them, up to n, to gradient[j] and hessian[j],
 // without the factors sigma and sigma^2, and returns the sums that belong to the rows' documents.
 // The rows are of the same document, or of two that follow each other. score holds s_j - s_first.
 // If regularised, |delta| is divided by 0.01 + |s_i - s_j|. In the block that n cuts, deltas from n
 // on must be 0, decays and scores finite and no score above that of document n - 1.
-struct TwoPairSums {
-  PairSums first, second;
-};
 TwoPairSums add_pairs(const PairRow& first, const PairRow& second, const float* decay,
                       const float* score, size_t n, bool regularised, float* gradient,
                       float* hessian);
