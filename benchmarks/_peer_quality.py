@@ -84,7 +84,8 @@ PEERS = {
 LIBRARIES = ("lightgbm", "xgboost", "catboost")
 TREES = 500
 OURS = {"n_estimators": TREES, "tree": "oblivious", "max_leaf_nodes": 16}
-AS_LIGHTGBM = {"n_estimators": TREES, "tree": "leafwise", "max_leaf_nodes": 31, "l2": 0.0}
+LEAFWISE = {"n_estimators": TREES, "tree": "leafwise", "max_leaf_nodes": 31}
+AS_LIGHTGBM = {**LEAFWISE, "l2": 0.0}
 COMPARABLE = {
     "LightGBM": {"n_estimators": TREES, "num_leaves": 31, "learning_rate": 0.1},
     "XGBoost": {"n_estimators": TREES, "max_depth": 5, "learning_rate": 0.1},
@@ -127,6 +128,8 @@ TABLES: dict[str, list[System]] = {
     "comparable settings": [
         System("lambdamart", "lambdamart", (OURS,)),
         System("yetirank", "yetirank", (OURS,)),
+        System("lambdamart, leaf-wise", "lambdamart", (LEAFWISE,)),
+        System("yetirank, leaf-wise", "yetirank", (LEAFWISE,)),
         *(System(name, use, (COMPARABLE[name],)) for name, use in PEERS.items()),
     ],
     "bagged": [
