@@ -126,6 +126,7 @@ def test_a_model_is_not_taken_for_data(ranker, tmp_path):
         ("boosting_type", "drop_rate=0.1 is DART"),
         ("eval_names", "eval_set={'valid': data}"),
         ("tree_method", "histograms"),
+        ("num_estimations", "which other rankers call 'n_permutations'"),
     ],
 )
 def test_a_name_of_another_library_is_answered_with_ours(name, answer):

@@ -31,6 +31,13 @@ WHEN = {
     "lambdaloss": "To compare with LambdaMART under a loss that bounds NDCG, or to minimise the "
     "average position of relevant documents (ARP).",
     "yetiloss": "For MAP, MRR or ERR as the metric, with few queries.",
+    "stochasticrank": "Where the metric itself should be optimised, rather than a bound or pairs: "
+    "NDCG, DCG, MAP, ERR or MRR. More draws (`n_permutations`) make the gradient less noisy.",
+    "stochasticfilter": "Where a list has its order already (by time, by price, by another system) "
+    "and you decide which documents stay: those with a score of at least 0. Its scores are no "
+    "ranking of their own, although good documents tend to have high ones.",
+    "groupquantile": "For real-valued labels with outliers whose level differs between queries: "
+    "errors count by their size, where [QueryRMSE](queryrmse.md) squares them.",
     "rcrank": "To compare with its paper. An oblivious tree is scored by one table look-up; "
     "`LambdaMART` has such trees, too, with Newton splits and `l2`: try it first.",
     "coordinate-ascent": "For a linear model of few features that optimises any metric, also one "

@@ -39,6 +39,9 @@ NAMES = (
     "pairlogit",
     "lambdaloss",
     "yetiloss",
+    "stochasticrank",
+    "stochasticfilter",
+    "groupquantile",
     "rcrank",
 )
 CLASSICAL = (

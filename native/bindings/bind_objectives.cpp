@@ -16,6 +16,8 @@
 #include "objectives/pair_logit.hpp"
 #include "objectives/plackett_luce.hpp"
 #include "objectives/pointwise.hpp"
+#include "objectives/stochasticfilter.hpp"
+#include "objectives/stochasticrank.hpp"
 #include "objectives/yetirank.hpp"
 
 namespace rankgrove {
@@ -214,6 +216,39 @@ void perturbed_rankings_checked(In<int64_t> offsets, In<double> scores, int64_t 
                      orders.data());
 }
 
+void stochasticrank_gradients_checked(In<int64_t> offsets, In<double> scores, In<float> value,
+                                      In<double> handicap, In<double> drop,
+                                      const std::string& metric, double sigma, double nu,
+                                      double sfa, int64_t n_permutations,
+                                      std::optional<In<double>> weight, uint64_t seed,
+                                      uint64_t iteration, int64_t first_query, int n_threads,
+                                      Out<float> gradients) {
+  ListArguments lists(offsets, scores, handicap, weight, gradients, gradients);
+  lists.queries.first_number = first_query;
+  require_length(value, scores.shape(0), "value");
+  require(std::isfinite(sigma) && sigma > 0, "sigma must be a positive number");
+  require(std::isfinite(nu) && nu > 0, "nu must be a positive number");
+  require(std::isfinite(sfa), "sfa must be finite");
+  require(n_permutations >= 1,
+          "n_permutations must be at least 1, not " + std::to_string(n_permutations));
+  const SmoothingOptions options{named(kLambdaMetrics, metric, "metric"), sigma, nu, sfa,
+                                 n_permutations};
+  nb::gil_scoped_release unlocked;
+  stochasticrank_gradients(lists.queries, scores.data(), value.data(), handicap.data(), drop.data(),
+                           static_cast<int64_t>(drop.shape(0)), options, lists.weight, seed,
+                           iteration, n_threads, gradients.data());
+}
+
+void stochasticfilter_gradients_checked(In<int64_t> offsets, In<double> scores, In<double> labels,
+                                        double sigma, std::optional<In<double>> weight,
+                                        int n_threads, Out<float> gradients) {
+  const ListArguments lists(offsets, scores, labels, weight, gradients, gradients);
+  require(std::isfinite(sigma) && sigma > 0, "sigma must be a positive number");
+  nb::gil_scoped_release unlocked;
+  stochasticfilter_gradients(lists.queries, scores.data(), labels.data(), sigma, lists.weight,
+                             n_threads, gradients.data());
+}
+
 void ranked_change_gradients_checked(In<int64_t> offsets, In<double> scores, In<double> changes,
                                      std::optional<In<double>> weight, int64_t n_permutations,
                                      uint64_t seed, uint64_t iteration, int64_t first_query,
@@ -396,6 +431,16 @@ void bind_objectives(nb::module_& m) {
         nb::arg("n_permutations"), nb::arg("seed"), nb::arg("iteration"), nb::arg("first_query"),
         nb::arg("n_threads"), nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
         "Fill the gradients of neighbours in perturbed rankings, weighted by a metric's change.");
+  m.def("stochasticrank_gradients", &stochasticrank_gradients_checked, nb::arg("offsets"),
+        nb::arg("scores"), nb::arg("value"), nb::arg("handicap"), nb::arg("drop"),
+        nb::arg("metric"), nb::arg("sigma"), nb::arg("nu"), nb::arg("sfa"),
+        nb::arg("n_permutations"), nb::arg("weight").none(), nb::arg("seed"), nb::arg("iteration"),
+        nb::arg("first_query"), nb::arg("n_threads"), nb::arg("gradients").noconvert(),
+        "Fill the gradients of a metric that noise on the scores smooths.");
+  m.def("stochasticfilter_gradients", &stochasticfilter_gradients_checked, nb::arg("offsets"),
+        nb::arg("scores"), nb::arg("labels"), nb::arg("sigma"), nb::arg("weight").none(),
+        nb::arg("n_threads"), nb::arg("gradients").noconvert(),
+        "Fill the gradients of the expected DCG of documents that are kept by their scores.");
   m.def("perturbed_rankings", &perturbed_rankings_checked, nb::arg("offsets"), nb::arg("scores"),
         nb::arg("n_permutations"), nb::arg("seed"), nb::arg("iteration"), nb::arg("first_query"),
         nb::arg("n_threads"), nb::arg("orders").noconvert(),

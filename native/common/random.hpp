@@ -2,7 +2,9 @@
 // query draws the same numbers whatever thread runs it and in whatever order.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <numbers>
 
 namespace rankgrove {
 
@@ -29,6 +31,12 @@ class Random {
 
   // Uniform in [0, 1).
   double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+
+  // Standard normal, by two uniform numbers (Box and Muller).
+  double normal() {
+    const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform()));
+    return radius * std::cos(2.0 * std::numbers::pi * uniform());
+  }
 
   // Uniform in [0, bound), without bias. bound > 0.
   uint64_t below(uint64_t bound) {

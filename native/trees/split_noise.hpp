@@ -10,7 +10,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <numbers>
 
 #include "common/random.hpp"
 
@@ -28,9 +27,7 @@ struct SplitNoise {
   // that compares features.
   double preference(double score, int32_t feature, int64_t candidate) const {
     Random random(stream ^ mix64(static_cast<uint64_t>(feature)), static_cast<uint64_t>(candidate));
-    const double radius = std::sqrt(-2.0 * std::log(1.0 - random.uniform()));
-    const double normal = radius * std::cos(2.0 * std::numbers::pi * random.uniform());
-    return std::sqrt(score > 0.0 ? score : 0.0) + scale * normal;
+    return std::sqrt(score > 0.0 ? score : 0.0) + scale * random.normal();
   }
 };
 

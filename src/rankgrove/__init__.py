@@ -58,6 +58,7 @@ if TYPE_CHECKING:  # for type checkers and editors: the names that `_public` imp
     from rankgrove.rankers.custom import CustomMART
     from rankgrove.rankers.extra_trees import ExtraTrees
     from rankgrove.rankers.gbrt import GBRT
+    from rankgrove.rankers.groupquantile import GroupQuantile
     from rankgrove.rankers.igbrt import IGBRT
     from rankgrove.rankers.klmart import KLMART
     from rankgrove.rankers.lambdaloss import LambdaLoss
@@ -82,6 +83,8 @@ if TYPE_CHECKING:  # for type checkers and editors: the names that `_public` imp
     from rankgrove.rankers.rf_point import RFPoint
     from rankgrove.rankers.rf_rand import RFRand
     from rankgrove.rankers.single_feature import SingleFeature
+    from rankgrove.rankers.stochasticfilter import StochasticFilter
+    from rankgrove.rankers.stochasticrank import StochasticRank
     from rankgrove.rankers.xendcg import XENDCG
     from rankgrove.rankers.yetiloss import YetiLoss
     from rankgrove.rankers.yetirank import YetiRank
@@ -110,6 +113,7 @@ __all__ = [
     "Dataset",
     "EarlyExit",
     "ExtraTrees",
+    "GroupQuantile",
     "ImportedRanker",
     "LambdaLoss",
     "LambdaMART",
@@ -136,6 +140,8 @@ __all__ = [
     "RankSVM",
     "RankgroveError",
     "SingleFeature",
+    "StochasticFilter",
+    "StochasticRank",
     "TreeEnsemble",
     "YetiLoss",
     "YetiRank",

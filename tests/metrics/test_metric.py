@@ -112,7 +112,12 @@ def test_direction():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("auc", "unknown metric 'auc': choose from class-error, dcg, "),
+        ("gini", "unknown metric 'gini': choose from class-error, dcg, "),
+        ("QueryAUC", "unknown metric 'QueryAUC': did you mean 'pair-accuracy'"),
+        ("PrecisionAt", "did you mean 'p'"),
+        ("pre@5", "did you mean 'p'"),
+        ("PFound", "did you mean 'err'"),
+        ("lambdarank", "did you mean 'ndcg'"),
         (
             "ndgc@10",
             "unknown metric 'ndgc': did you mean 'ndcg'. There are class-error, dcg, ece, endcg",

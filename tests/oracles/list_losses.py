@@ -79,3 +79,8 @@ def query_cross_entropy(scores, target, weight, alpha):
         )
         shifted = logistic(scores + best, target, weight)
     return (1 - alpha) * logistic(scores, target, weight) + alpha * shifted
+
+
+def quantile_loss(target, scores, weight, alpha):
+    error = target - scores
+    return float(np.sum(weight * np.maximum(alpha * error, (alpha - 1) * error)))

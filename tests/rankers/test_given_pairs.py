@@ -125,6 +125,15 @@ def test_settings_that_do_not_go_with_pairs_are_refused(data):
         ("CatBoostRanker", "yetirank"),
         ("XGBRanker", "lambdamart"),
         ("random_forests", "rf"),
+        ("xe_ndcg_mart", "xendcg"),
+        ("rank:map", "lambdamart"),
+        ("LambdaMart:metric=NDCG", "lambdamart"),
+        ("StochasticRank:metric=NDCG;type=Exp", "stochasticrank"),
+        ("YetiRank:mode=MRR", "yetiloss"),
+        ("YetiRank:permutations=5", "yetirank"),
+        ("GroupQuantile:alpha=0.7", "groupquantile"),
+        ("MAE", "groupquantile"),
+        ("multi:softprob", "mcrank"),
     ],
 )
 def test_losses_of_other_libraries_are_answered_with_ours(name, ours):

@@ -98,11 +98,11 @@ class HelpParser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Help with a choice that is misspelt, or another library's name of a loss."""
-        from rankgrove.rankers.base.wording import OBJECTIVES_ELSEWHERE
+        from rankgrove.rankers.base.wording import meant_ranker
 
         if isinstance(value, str) and action.choices is not None and value not in action.choices:
             near = difflib.get_close_matches(value, action.choices, n=1)
-            meant = OBJECTIVES_ELSEWHERE.get(value.lower())
+            meant = meant_ranker(value, ())
             near = [meant] if meant in action.choices else near
             if os.path.exists(value):
                 raise argparse.ArgumentError(

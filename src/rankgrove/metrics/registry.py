@@ -20,6 +20,19 @@ from rankgrove.metrics.metric import Metric
 
 ENTRY_POINTS = "rankgrove.metrics"
 
+# Metrics of LightGBM, XGBoost and CatBoost, by ours of that meaning, or of a similar one.
+_ELSEWHERE = {
+    "ndcg": "lambdarank rank_xendcg xendcg xe_ndcg xe_ndcg_mart xendcg_mart",
+    "map": "mean_average_precision average_precision",
+    "pair-accuracy": "auc queryauc aucpr pairlogit pairlogitpairwise",
+    "p": "pre precisionat",
+    "recall": "recallat",
+    "err": "pfound",
+    "dcg": "averagegain filtereddcg",
+    "rmse": "queryrmse l2 l2_root mse mean_squared_error root_mean_squared_error",
+}
+_MEANT = {name: ours for ours, names in _ELSEWHERE.items() for name in names.split()}
+
 _families: dict[str, type[Metric]] = {}
 _other_names: dict[str, str] = {}
 
@@ -40,7 +53,8 @@ def metric_class(name: str) -> type[Metric]:
         return _families[_other_names.get(key, key)]
     except KeyError:
         near = difflib.get_close_matches(key, metric_names(), n=1, cutoff=0.7)
-        hint = f"did you mean {near[0]!r}? There are" if near else "choose from"
+        meant = _MEANT.get(key, near[0] if near else None)
+        hint = f"did you mean {meant!r}? There are" if meant else "choose from"
         raise ValueError(
             f"unknown metric {name!r}: {hint} {', '.join(metric_names())}; one of your own is "
             "known once the module that registers it is imported"

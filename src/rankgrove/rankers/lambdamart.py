@@ -228,6 +228,6 @@ class LambdaMART(ClickBoostedRanker):
 
 def unused_by_metric(metric: str) -> dict[str, str]:
     """Return the parameters that have no effect with a metric to be optimised, and when."""
-    uses = {"gain": ("ndcg", "err"), "relevant_from": ("map", "mrr"), "max_grade": ("err",)}
+    uses = {"gain": ("ndcg", "dcg", "err"), "relevant_from": ("map", "mrr"), "max_grade": ("err",)}
     name = metric.partition("@")[0]
     return {key: f"with metric={metric!r}" for key, of in uses.items() if name not in of}

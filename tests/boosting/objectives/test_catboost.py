@@ -2,8 +2,12 @@
 
 import numpy as np
 import pytest
+from tests.boosting.objectives.support import run
 
 import rankgrove
+from rankgrove.boosting.objectives.base import TrainingData
+from rankgrove.boosting.objectives.stochasticfilter import ExpectedFilteredDCG
+from rankgrove.boosting.objectives.stochasticrank import SmoothedMetric
 
 catboost = pytest.importorskip("catboost")
 
@@ -19,7 +23,7 @@ def data():
     return X, y.astype(float), np.repeat(np.arange(len(SIZES)), SIZES)
 
 
-def first_tree_of_catboost(loss, X, y, qid, depth=2, **pairs):
+def first_tree_of_catboost(loss, X, y, qid, depth=2, leaves="Newton", **pool):
     model = catboost.CatBoost(
         {
             "loss_function": loss,
@@ -30,7 +34,7 @@ def first_tree_of_catboost(loss, X, y, qid, depth=2, **pairs):
             "bootstrap_type": "No",
             "random_strength": 0,
             "boost_from_average": False,
-            "leaf_estimation_method": "Newton",
+            "leaf_estimation_method": leaves,
             "leaf_estimation_iterations": 1,
             "leaf_estimation_backtracking": "No",
             "score_function": "L2",
@@ -39,7 +43,7 @@ def first_tree_of_catboost(loss, X, y, qid, depth=2, **pairs):
             "allow_writing_files": False,
         }
     )
-    return model.fit(catboost.Pool(X, y, group_id=qid, **pairs)).predict(X)
+    return model.fit(catboost.Pool(X, y, group_id=qid, **pool)).predict(X)
 
 
 def first_tree(name, X, y, qid, depth=2, **params):
@@ -63,6 +67,64 @@ def test_first_tree_is_that_of_catboost(loss, name, params, data):
     got = first_tree(name, *data, **params)
     level = want[0] - got[0] if name == "pairlogit" else 0.0  # CatBoost centres leaves of pairs
     np.testing.assert_allclose(got + level, want, atol=1e-6)
+
+
+@pytest.mark.parametrize("params", [{}, {"alpha": 0.8, "delta": 0.01}])
+def test_first_tree_of_group_quantile_is_that_of_catboost(params, data):
+    text = ";".join(f"{key}={value}" for key, value in params.items())
+    want = first_tree_of_catboost(f"GroupQuantile:{text}".rstrip(":"), *data, leaves="Gradient")
+    assert len(np.unique(want)) > 2
+    np.testing.assert_allclose(first_tree("groupquantile", *data, **params), want, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("loss", "options", "grades"),
+    [
+        ("metric=NDCG", {}, lambda y: y),
+        ("metric=NDCG;type=Exp;top=5", {"k": 5, "gain": "exp"}, lambda y: y),
+        (
+            "metric=DCG;mu=0.1;lambda=0.3;nu=2",
+            {"metric": "dcg", "mu": 0.1, "sfa": 0.3, "nu": 2.0},
+            lambda y: y,
+        ),
+        ("metric=MRR", {"metric": "mrr"}, lambda y: (y > 3) * 1.0),
+    ],
+    ids=lambda case: case if isinstance(case, str) else "",
+)
+def test_stochasticrank_has_the_expected_gradients_of_catboost(loss, options, grades, data):
+    """Both draw noise: with much of it, leaves of CatBoost are the means of our gradients."""
+    X, y, qid = data
+    scores = np.random.default_rng(5).normal(size=len(y)) + 0.3 * y
+    text = f"StochasticRank:{loss};num_estimations=20000"
+    want = first_tree_of_catboost(
+        text, X, grades(y), qid, depth=1, leaves="Gradient", baseline=scores
+    )
+    training = TrainingData(grades(y), np.r_[0, np.cumsum(SIZES)], seed=1)
+    options = {"gain": "linear", **options, "n_permutations": 20_000}
+    gradients, _ = run(SmoothedMetric(training, **options), scores)
+    assert len(np.unique(want)) == 2
+    for leaf in np.unique(want):
+        inside = want == leaf
+        step = -gradients[inside].sum() / (inside.sum() + 3.0)
+        assert step == pytest.approx(leaf, rel=0.03, abs=2e-4)
+
+
+@pytest.mark.slow
+def test_stochasticfilter_has_the_expected_gradients_of_catboost(data):
+    """CatBoost draws filters: with many of them, its leaves are the means of our gradients."""
+    X, y, qid = data
+    y = y - 1.0
+    scores = np.random.default_rng(5).normal(size=len(y))
+    text = "StochasticFilter:sigma=1;num_estimations=100000"
+    want = first_tree_of_catboost(text, X, y, qid, depth=2, leaves="Gradient", baseline=scores)
+    training = TrainingData(y, np.r_[0, np.cumsum(SIZES)])
+    gradients, _ = run(ExpectedFilteredDCG(training), scores)
+    assert len(np.unique(want)) > 2
+    for leaf in np.unique(want):
+        inside = want == leaf
+        step = -gradients[inside].sum() / (inside.sum() + 3.0)
+        assert step == pytest.approx(leaf, rel=0.03, abs=1e-3)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -8,6 +8,7 @@ from tests.boosting.objectives.support import run, training_data
 
 from rankgrove.boosting.objectives.base import TrainingData
 from rankgrove.boosting.objectives.cosmart import CosineDistance
+from rankgrove.boosting.objectives.groupquantile import CentredQuantileLoss
 from rankgrove.boosting.objectives.klmart import KullbackLeibler
 from rankgrove.boosting.objectives.lambdaloss import LambdaLossGradients
 from rankgrove.boosting.objectives.lambdamart import LambdaGradients
@@ -18,6 +19,8 @@ from rankgrove.boosting.objectives.plrank import PlackettLuceLikelihood
 from rankgrove.boosting.objectives.querycrossentropy import ShiftedLogistic
 from rankgrove.boosting.objectives.queryrmse import CentredSquaredError
 from rankgrove.boosting.objectives.querysoftmax import SoftmaxCrossEntropy
+from rankgrove.boosting.objectives.stochasticfilter import ExpectedFilteredDCG
+from rankgrove.boosting.objectives.stochasticrank import SmoothedMetric
 from rankgrove.boosting.objectives.xendcg import CrossEntropyNDCG
 from rankgrove.boosting.objectives.yetiloss import YetiLossPairs
 from rankgrove.boosting.objectives.yetirank import YetiRankPairs
@@ -38,6 +41,11 @@ OBJECTIVES = [
     partial(LambdaGradients, noise=0.5),
     PairwiseLogistic,
     partial(ShiftedLogistic, max_grade=4.0),
+    CentredQuantileLoss,
+    ExpectedFilteredDCG,
+    SmoothedMetric,
+    partial(SmoothedMetric, metric="map", mu=0.1),
+    partial(SmoothedMetric, metric="err"),
 ]
 every_objective = pytest.mark.parametrize(
     "objective", OBJECTIVES, ids=lambda o: getattr(o, "func", o).__name__

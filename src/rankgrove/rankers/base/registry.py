@@ -9,7 +9,6 @@ files.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.metadata
 import threading
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rankgrove._plugins import load_plugin
 from rankgrove.rankers.base.declaration import declared
 from rankgrove.rankers.base.paper_settings import PaperSettings
-from rankgrove.rankers.base.wording import OBJECTIVES_ELSEWHERE
+from rankgrove.rankers.base.wording import meant_ranker
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -45,6 +44,7 @@ OWN_RANKERS = {
     "custom": ("rankgrove.rankers.custom", "CustomMART"),
     "extra-trees": ("rankgrove.rankers.extra_trees", "ExtraTrees"),
     "gbrt": ("rankgrove.rankers.gbrt", "GBRT"),
+    "groupquantile": ("rankgrove.rankers.groupquantile", "GroupQuantile"),
     "igbrt": ("rankgrove.rankers.igbrt", "IGBRT"),
     "imported": ("rankgrove.rankers.base.imported", "ImportedRanker"),
     "klmart": ("rankgrove.rankers.klmart", "KLMART"),
@@ -70,6 +70,8 @@ OWN_RANKERS = {
     "rf-point": ("rankgrove.rankers.rf_point", "RFPoint"),
     "rf-rand": ("rankgrove.rankers.rf_rand", "RFRand"),
     "single-feature": ("rankgrove.rankers.single_feature", "SingleFeature"),
+    "stochasticfilter": ("rankgrove.rankers.stochasticfilter", "StochasticFilter"),
+    "stochasticrank": ("rankgrove.rankers.stochasticrank", "StochasticRank"),
     "xendcg": ("rankgrove.rankers.xendcg", "XENDCG"),
     "yetiloss": ("rankgrove.rankers.yetiloss", "YetiLoss"),
     "yetirank": ("rankgrove.rankers.yetirank", "YetiRank"),
@@ -192,9 +194,8 @@ def ranker_class(name: str) -> Any:
         importlib.import_module(OWN_RANKERS[name][0])
     entry = _REGISTERED.get(name)
     if entry is None:
-        meant = OBJECTIVES_ELSEWHERE.get(str(name).lower())
-        near = [meant] if meant else difflib.get_close_matches(str(name), ranker_names(), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(ranker_names())}"
+        meant = meant_ranker(str(name), ranker_names())
+        hint = f"did you mean {meant!r}?" if meant else f"choose from {', '.join(ranker_names())}"
         raise ValueError(
             f"unknown ranker {name!r}: {hint} (a ranker of your own is known once the module that "
             "registers it is imported)"

@@ -42,7 +42,7 @@ _SYNONYMS = {
     "max_step": "max_delta_step",
     "tolerance": "tol",
     "metric": "lambdarank_target mode",
-    "n_permutations": "permutations",
+    "n_permutations": "permutations num_estimations",
     "noise": "noise_power",
     "random_state": "seed random_seed bagging_seed feature_fraction_seed data_random_seed",
     "n_jobs": "num_threads num_thread nthread nthreads thread_count",
@@ -57,16 +57,33 @@ _LOSSES = {
     "xendcg": "rank_xendcg xe_ndcg xendcg_mart rank_xendcg_mart xe_ndcg_mart",
     "pairlogit": "pairwise rank:pairwise pairlogitpairwise ranknet pairwise_logistic_loss rankloss",
     "yetirank": "yetirankpairwise catboost catboostranker",
-    "yetiloss": "stochasticrank",
+    "yetiloss": "yetirank:mode yetirankpairwise:mode",
+    "groupquantile": "mae quantile regression_l1 l1 reg:absoluteerror reg:quantileerror",
     "querysoftmax": "listnet softmax_loss",
     "listmle": "list_mle_loss",
     "lambdaloss": "ndcgloss1 ndcgloss2 ndcgloss2pp ndcgloss2++ arp arp_loss arploss1 arploss2 "
     "ndcg-loss1 ndcg-loss2 ndcg-loss2++ arp-loss1 arp-loss2",
-    "querycrossentropy": "crossentropy logloss binary binary:logistic",
-    "mart": "rmse mse regression pointwisermse reg:squarederror",
+    "querycrossentropy": "crossentropy logloss binary binary:logistic reg:logistic",
+    "mcrank": "multiclass multi:softmax multi:softprob",
+    "mart": "rmse mse regression regression_l2 pointwisermse reg:squarederror",
     "rf": "randomforest random_forest random_forests randomforests",
 }
 OBJECTIVES_ELSEWHERE = {name: ours for ours, names in _LOSSES.items() for name in names.split()}
+
+
+def meant_ranker(name: str, known: Iterable[str]) -> str | None:
+    """Return our ranker for a loss of another library, or of a similar name.
+
+    CatBoost writes parameters behind the name, as in ``YetiRank:mode=MRR``.
+    """
+    text = name.lower()
+    for loss in (text, text.partition("=")[0], text.partition(":")[0]):
+        if loss in OBJECTIVES_ELSEWHERE:
+            return OBJECTIVES_ELSEWHERE[loss]
+    near = difflib.get_close_matches(text.partition(":")[0], list(known), n=1)
+    return near[0] if near else None
+
+
 _FIT_OPTIONS = {
     "group": "group_sizes",
     "groups": "qid (one id per row) or group_sizes",
