@@ -195,8 +195,10 @@ def meant_parameter(name: str, known: Iterable[str]) -> str | None:
     meant = PARAMETERS_ELSEWHERE.get(name)
     if meant in names:
         return meant
+    if name in ADVICE or name in PARAMETERS_ELSEWHERE:
+        return None
     near = difflib.get_close_matches(name, names, n=1)
-    return near[0] if near and name not in ADVICE else None
+    return near[0] if near else None
 
 
 def refuse_parameters(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
