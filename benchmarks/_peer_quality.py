@@ -148,14 +148,7 @@ TABLES: dict[str, list[System]] = {
         System("stochasticrank, 1 draw", "stochasticrank", ({**OURS, "n_permutations": 1},)),
         System("yetirank", "yetirank", (OURS,)),
         System(
-            "CatBoost",
-            "catboost:StochasticRank:metric=NDCG;type=Exp;num_estimations=10",
-            (COMPARABLE["CatBoost"],),
-        ),
-        System(
-            "CatBoost, 1 draw",
-            "catboost:StochasticRank:metric=NDCG;type=Exp;num_estimations=1",
-            (COMPARABLE["CatBoost"],),
+            "CatBoost", "catboost:StochasticRank:metric=NDCG;type=Exp", (COMPARABLE["CatBoost"],)
         ),
     ],
     **{
@@ -321,13 +314,12 @@ def show(
     """Print means, and differences of ours from each peer."""
     lines, p_values, texts = [], [], []
     for name, found in values.items():
-        peers = [label for label in found if label.partition(",")[0] in PEERS]
-        ours = [label for label in found if label not in peers]
+        ours = [label for label in found if label not in PEERS]
         n_queries = int(np.isfinite(next(iter(found.values()))).sum())
         means = "  ".join(f"{label} {np.nanmean(v):.4f}" for label, v in found.items())
         lines.append([name, n_queries, seeds[name], means])
         for one in ours:
-            for peer in peers:
+            for peer in (label for label in found if label in PEERS):
                 difference = found[one] - found[peer]
                 difference = difference[np.isfinite(difference)]
                 error = difference.std(ddof=1) / np.sqrt(len(difference))

@@ -24,7 +24,9 @@ def shuffled(y, seed=1):
     return rng.permuted(y.reshape(len(SIZES), -1), axis=1).ravel()
 
 
-@pytest.mark.parametrize("name", [n for n in metric_names() if n not in ("rmse", "tau")])
+@pytest.mark.parametrize(
+    "name", [n for n in metric_names() if n not in ("rmse", "tau", "filtered-dcg")]
+)
 def test_a_constant_score_is_worth_the_same_in_every_order_of_rows(name):
     y, scores = by_relevance(), np.zeros(SIZES.sum())
     metric = rankgrove.metric(name)

@@ -46,12 +46,12 @@ def test_value_follows_the_definition(text, ties):
 ERRORS = ("class-error", "err-bound", "err-bound(max_grade=2)")
 
 
-@pytest.mark.parametrize("text", ["tau", "tau(variant=a,empty=0)", "rmse", *ERRORS])
+@pytest.mark.parametrize("text", ["tau", "tau(variant=a,empty=0)", "rmse", "filtered-dcg", *ERRORS])
 def test_value_without_tie_rule_follows_the_definition(text):
     rng = np.random.default_rng(5)
     sizes = rng.integers(1, 9, 40)
     qid = np.repeat(np.arange(40), sizes)
-    y, scores = rng.integers(-1, 3, len(qid)), rng.integers(0, 4, len(qid))
+    y, scores = rng.integers(-1, 3, len(qid)), rng.integers(-2, 4, len(qid))
     expected = [query_value(metric(text), y[qid == q], scores[qid == q]) for q in range(40)]
     values = metric(text).per_query(y, scores, qid=qid)
     np.testing.assert_allclose(values, expected, rtol=0, atol=1e-12)

@@ -152,6 +152,10 @@ def test_catboost(seed):
         ), theirs
     value = utils.eval_metric(case.y, case.scores, "RMSE", thread_count=1)[0]
     assert mean("rmse", "catboost", case) == pytest.approx(value, abs=TOLERANCE)
+    centred = case.scores - np.median(case.scores)
+    value = utils.eval_metric(case.y, centred, "FilteredDCG", group_id=case.qid, thread_count=1)[0]
+    filtered = metric("filtered-dcg")(case.y, centred, group_sizes=case.sizes)
+    assert filtered == pytest.approx(value, abs=TOLERANCE)
 
 
 # scikit-learn and SciPy ----------------------------------------------------------------------

@@ -134,6 +134,9 @@ def query_value(metric, labels, scores):
     labels, scores = list(labels), list(scores)
     if metric.name == "rmse":
         return float(np.sqrt(np.mean((np.array(labels) - np.array(scores)) ** 2)))
+    if metric.name == "filtered-dcg":
+        staying = [label for label, score in zip(labels, scores, strict=True) if score >= 0]
+        return sum(label / position for position, label in enumerate(staying, 1))
     if metric.name in ("class-error", "err-bound"):
         wrong = sum(math.floor(s + 0.5) != y for y, s in zip(labels, scores, strict=True))
         if metric.name == "class-error":

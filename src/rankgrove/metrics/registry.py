@@ -28,7 +28,7 @@ _ELSEWHERE = {
     "p": "pre precisionat",
     "recall": "recallat",
     "err": "pfound",
-    "dcg": "averagegain filtereddcg",
+    "dcg": "averagegain",
     "rmse": "queryrmse l2 l2_root mse mean_squared_error root_mean_squared_error",
 }
 _MEANT = {name: ours for ours, names in _ELSEWHERE.items() for name in names.split()}

@@ -30,8 +30,9 @@ class StochasticFilter(BoostedRanker):
 
     where :math:`N_d` is the number of documents above d that stay. CatBoost estimates this gradient
     from ``num_estimations`` random filters (and leaves out the factor :math:`\sigma`); here it is
-    exact. The order of the rows of a query is part of the data: sort them as they are shown. Labels
-    may be any real numbers; a document with a label below 0 does harm where it stays.
+    exact. The metric ``filtered-dcg`` measures the result. The order of the rows of a query is part
+    of the data: sort them as they are shown. Labels may be any real numbers; a document with a
+    label below 0 does harm where it stays.
     """
 
     sigma: float = param(

@@ -10,7 +10,7 @@ from rankgrove.datasets import make_ranking
 from rankgrove.metrics.listwise_metric import is_listwise_metric
 from rankgrove.metrics.registry import metric_names
 
-OF_SCORES = ("rmse", "class-error", "err-bound", "ece")
+OF_SCORES = ("rmse", "class-error", "err-bound", "ece", "filtered-dcg")
 METRICS = [
     *(name for name in metric_names() if name not in (*OF_SCORES, "p", "recall")),
     *("p@5", "recall@5", "ndcg@4(gain=linear)", "ndcg(discount=alpha:0.1)", "map(relevant_from=2)"),
