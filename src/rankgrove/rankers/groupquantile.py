@@ -34,7 +34,7 @@ class GroupQuantile(BoostedRanker):
     """
 
     alpha: float = param(0.5, Real(0, 1), "the quantile: how much errors above the score count")
-    delta: float = param(1e-6, Real(0), "errors smaller than this have no gradient")
+    delta: float = param(1e-6, Real(0, 1e6), "errors smaller than this have no gradient")
 
     def _objective(self, data: TrainingData) -> Objective:
         return CentredQuantileLoss(data, alpha=self.alpha, delta=self.delta)

@@ -4,8 +4,10 @@ from tests.boosting.objectives.support import per_query, run, training_data
 from tests.oracles import smoothed_metrics as oracle
 from tests.oracles.list_losses import gradient
 
+import rankgrove
 from rankgrove.boosting.objectives.base import TrainingData
 from rankgrove.boosting.objectives.stochasticfilter import ExpectedFilteredDCG
+from rankgrove.datasets import make_ranking
 
 
 @pytest.mark.parametrize("sigma", [1.0, 2.5])
@@ -41,3 +43,11 @@ def test_the_order_of_the_rows_counts():
     there = run(ExpectedFilteredDCG(TrainingData(y, np.array([0, 3]))), scores)[0]
     back = run(ExpectedFilteredDCG(TrainingData(y[::-1].copy(), np.array([0, 3]))), scores)[0]
     assert there[0] < back[2] < 0  # the best document gains more where nothing is above it
+
+
+def test_a_learnt_filter_is_worth_more_than_the_whole_lists():
+    train, test = (make_ranking(150, preset="letor4", seed=seed) for seed in (1, 3))
+    ranker = rankgrove.StochasticFilter(n_estimators=60, random_state=0).fit(train)
+    filtered = rankgrove.metric("filtered-dcg")
+    whole = filtered(test.y, np.zeros(len(test.y)), qid=test.qid)
+    assert filtered(test.y, ranker.predict(test), qid=test.qid) > whole + 0.03
