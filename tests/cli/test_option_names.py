@@ -70,6 +70,10 @@ def test_options_with_one_meaning_have_one_name():
             "train lambdamart:n_estimators=5,learning_rate=0.1 d.txt --out m.rg",
             "parameters are options here: lambdamart --n-estimators 5 --learning-rate 0.1",
         ),
+        (
+            "train StochasticRank:metric=dcg d.txt --out m.rg",
+            "parameters are options here: StochasticRank --train-metric dcg",
+        ),
         ("train mart d.txt --out m.rg --bagging-seed 1", "did you mean --seed?"),
         ("train mart d.txt --out m.rg --metrics map", "did you mean --metric?"),
         ("train mart d.txt --out m.rg --jobs 2", "did you mean --n-jobs?"),

@@ -36,6 +36,11 @@ _HEADING = re.compile(r"^[a-z][a-z ]*:", re.MULTILINE)
 _OPTION = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
 
 
+def option_of(name: str) -> str:
+    """Return the option of a ranker's parameter; --metric is the reported metric of any ranker."""
+    return "--train-metric" if name == "metric" else f"--{name.replace('_', '-')}"
+
+
 class HelpParser(argparse.ArgumentParser):
     """An argument parser that keeps the line breaks of its texts and colours them on a terminal."""
 
@@ -111,7 +116,7 @@ class HelpParser(argparse.ArgumentParser):
             head, colon, params = value.partition(":")
             if colon and head in action.choices:
                 options = " ".join(
-                    "--{} {}".format(name.strip().replace("_", "-"), given)
+                    f"{option_of(name.strip())} {given}"
                     for name, _, given in (param.partition("=") for param in params.split(","))
                 )
                 raise argparse.ArgumentError(

@@ -19,7 +19,7 @@ from typing import Any
 
 from rankgrove._addresses import file_path, printable
 from rankgrove._counts import counted
-from rankgrove.cli.help import HelpParser
+from rankgrove.cli.help import HelpParser, option_of
 from rankgrove.cli.options import (
     add_early_stopping_option,
     add_json_option,
@@ -148,11 +148,11 @@ def _add_parameter_options(parser: argparse.ArgumentParser, name: str) -> None:
     names = {}
     for parameter in parameter_table(ranker_class(name)):
         if parameter.name not in _SET_HERE:
-            names[parameter.name] = _option_of(parameter.name)
+            names[parameter.name] = option_of(parameter.name)
             words = parameter.constraint.describe()
             meaning = f"{parameter.meaning} ({words}; default: {parameter.default})"
             group.add_argument(
-                _option_of(parameter.name),
+                option_of(parameter.name),
                 dest=f"set_{parameter.name}",
                 type=_reader(parameter.constraint, words),
                 default=argparse.SUPPRESS,
@@ -221,11 +221,6 @@ def _trains_on_a_metric(arguments: argparse.Namespace) -> bool:
     from rankgrove.rankers.base.registry import ranker_class
 
     return any(one.name == "metric" for one in parameter_table(ranker_class(arguments.ranker)))
-
-
-def _option_of(name: str) -> str:
-    """Return the option of a parameter; --metric is the reported metric of every ranker."""
-    return "--train-metric" if name == "metric" else f"--{name.replace('_', '-')}"
 
 
 def _reader(constraint: Constraint, words: str) -> Callable[[str], Any]:
