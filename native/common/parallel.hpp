@@ -73,6 +73,15 @@ void parallel_for(int64_t n, int n_threads, double nanoseconds, MakeState&& make
       static_cast<int>(std::min<int64_t>(inner ? 1 : paid_threads(n_threads, work), n));
   const int64_t chunk = std::clamp<int64_t>(static_cast<int64_t>(kWorkPerTurn / nanoseconds), 1,
                                             std::max<int64_t>(1, n / (kTurnsPerThread * threads)));
+  if (threads == 1) {
+    auto state = make_state();
+    for (int64_t first = 0; first < n; first += chunk) {
+      const int64_t last = std::min(n, first + chunk);
+      for (int64_t i = first; i < last; ++i) body(i, state);
+      if (!inner) note_work(static_cast<double>(last - first) * nanoseconds);
+    }
+    return;
+  }
   struct alignas(64) Range {
     std::atomic<int64_t> next;
     int64_t end;
@@ -83,26 +92,20 @@ void parallel_for(int64_t n, int n_threads, double nanoseconds, MakeState&& make
     ranges[t].end = n * (t + 1) / threads;
   }
   std::atomic<int> n_workers{0};  // that have come
-  const auto take_turns = [&](bool caller, auto&& stopped) {
+  ExceptionCarrier carrier;
+  const auto take_turns = [&](bool caller) {
     auto state = make_state();
     const int own = caller ? 0 : ++n_workers;
     for (int t = 0; t < threads; ++t) {
       auto& [next, end] = ranges[(own + t) % threads];
-      for (int64_t first; !stopped() && (first = next.fetch_add(chunk)) < end;) {
+      for (int64_t first; !carrier.failed() && (first = next.fetch_add(chunk)) < end;) {
         const int64_t last = std::min(end, first + chunk);
         for (int64_t i = first; i < last; ++i) body(i, state);
         if (caller) note_work(static_cast<double>(last - first) * nanoseconds);
       }
     }
   };
-  if (threads == 1) {
-    take_turns(!inner, [] { return false; });
-    return;
-  }
-  ExceptionCarrier carrier;
-  ThreadPool::shared().run(threads, [&](bool caller) {
-    carrier.run([&] { take_turns(caller, [&] { return carrier.failed(); }); });
-  });
+  ThreadPool::shared().run(threads, [&](bool caller) { carrier.run([&] { take_turns(caller); }); });
   carrier.rethrow();
 }
 

@@ -16,12 +16,19 @@ std::vector<int32_t> draw_share(const std::vector<int32_t>& pool, double share, 
                          std::max<size_t>(pool.size(), 1));
   if (wanted >= pool.size()) return pool;
   std::vector<int32_t> drawn = pool;
+  std::vector<uint8_t> is_drawn(pool.back() + 1, 0);  // by feature: quicker than sorting them
   Random random(seed, stream);
   for (size_t i = 0; i < wanted; ++i) {
     std::swap(drawn[i], drawn[i + random.below(drawn.size() - i)]);
+    is_drawn[drawn[i]] = 1;
   }
   drawn.resize(wanted);
-  std::sort(drawn.begin(), drawn.end());
+  auto next = drawn.begin();
+  for (const int32_t f : pool) {
+    *next = f;
+    next += is_drawn[f];
+    if (next == drawn.end()) break;
+  }
   return drawn;
 }
 

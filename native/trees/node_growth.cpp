@@ -18,6 +18,7 @@ struct NodeGrowth::Partition {
   int64_t left_rows;             // of all workers
   bool left_smaller = false;     // which child the histogram belongs to
   int64_t* histogram = nullptr;  // of the smaller child; null if none is wanted
+  bool by_rows = false;          // both children are searched without a histogram
   PendingHistogram pending;      // how to build it, unless it is built
 };
 
@@ -74,6 +75,11 @@ NodeGrowth::Partition NodeGrowth::partition_rows(const OpenNode& parent, bool la
     partition.left_smaller = 2 * split.left.hessian <= parent.sums.total.hessian;
   }
   if (!wanted) return partition;
+  partition.by_rows =
+      count_first &&
+      node_search_.takes_rows(parent.n_rows -
+                              std::min(partition.left_rows, parent.n_rows - partition.left_rows));
+  if (partition.by_rows) return partition;
   partition.histogram = histograms_.acquire();
   const int64_t begin = partition.left_smaller ? parent.begin : partition.middle;
   const int64_t end = partition.left_smaller ? partition.middle : parent.end;
@@ -151,10 +157,16 @@ void NodeGrowth::bound_children(const OpenNode& parent, NodeSums& left, NodeSums
   (direction > 0 ? right.lower : right.upper) = between;
 }
 
-// Gives histograms to those children that may be split, if any: the smaller child has one, the
-// larger one's is to be what is left of the parent, whose histogram it takes over.
+// Gives histograms to those children that may be split, if any, unless they are searched by their
+// rows: the smaller child has one, the larger one's is to be what is left of the parent, whose
+// histogram it takes over.
 PendingSubtraction NodeGrowth::assign_histograms(const OpenNode& parent, const Partition& partition,
                                                  OpenNode& left, OpenNode& right) {
+  if (partition.by_rows) {
+    histograms_.release(parent.histogram);
+    for (OpenNode* child : {&left, &right}) child->by_rows = may_split(child->depth, child->n_rows);
+    return {};
+  }
   OpenNode& smaller = partition.left_smaller ? left : right;
   OpenNode& larger = partition.left_smaller ? right : left;
   smaller.histogram = partition.histogram;

@@ -1,8 +1,8 @@
 #include "trees/node_search.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
+#include <utility>
 
 #include "common/parallel.hpp"
 
@@ -10,6 +10,8 @@ namespace rankgrove {
 namespace {
 
 constexpr double kNanosecondsPerBin = 1.6;
+constexpr double kNanosecondsPerCode = 1.0;  // of a node that is searched by its rows
+constexpr double kNanosecondsPerSmallSearch = 100.0;
 constexpr double kNanosecondsPerCountedBin = 4.0;
 constexpr int kFewCounts = 8;
 constexpr double kNoGain = -std::numeric_limits<double>::infinity();
@@ -23,22 +25,41 @@ double NodeSearch::nanoseconds() const {
 // A criterion in Python is called from one thread.
 int NodeSearch::n_threads() const { return search_.rules().criterion ? 1 : state_.n_threads; }
 
+// A feature's bins of such a node cost about as much as two of its rows and some 200 more; with a
+// histogram, a node costs at least as much as all bins of all features.
+bool NodeSearch::takes_rows(int64_t n_rows) const {
+  const GrowOptions& options = state_.options;
+  const double n_searched = options.max_features_tree * options.max_features_node *
+                            static_cast<double>(state_.layout.n_features());
+  return !codes_.empty() && state_.share.alone() && !state_.wide &&
+         static_cast<double>(n_rows) * n_searched <= static_cast<double>(state_.layout.size());
+}
+
+void NodeSearch::start(OpenNode& node, Candidates& search) const {
+  const int32_t n_features = state_.layout.n_features();
+  search.node = &node;
+  search.features.clear();
+  search.drawn.assign(n_features, 0);
+  search.most_gain.assign(n_features, kNoGain);
+  search.by_feature.resize(n_features);
+  for (Split& split : search.by_feature) {
+    if (split.found()) split = {};
+  }
+  if (node.decided) return;
+  search.features = state_.features_of(node.node);
+  for (const int32_t f : search.features) search.drawn[f] = 1;
+}
+
 void NodeSearch::find_splits(std::initializer_list<OpenNode*> nodes,
                              const PendingHistogram& pending,
                              const PendingSubtraction& subtraction) {
-  const int32_t n_features = state_.layout.n_features();
   candidates_.resize(nodes.size());
   auto last = candidates_.begin();
+  bool by_rows = false;
   for (OpenNode* node : nodes) {
-    if (!node->histogram) continue;
-    last->node = node;
-    last->drawn.assign(n_features, 0);
-    last->by_feature.assign(n_features, {});
-    last->known_gain = kNoGain;
-    if (!node->decided) {
-      for (const int32_t f : state_.features_of(node->node)) last->drawn[f] = 1;
-    }
-    ++last;
+    if (!node->histogram && !node->by_rows) continue;
+    by_rows = node->by_rows;
+    start(*node, *last++);
   }
   if (last == candidates_.begin()) return;
   const double cost = kNanosecondsPerBin * state_.layout.mean_bins() *
@@ -48,18 +69,12 @@ void NodeSearch::find_splits(std::initializer_list<OpenNode*> nodes,
     for (auto search = candidates_.begin(); search != last; ++search) {
       if (!search->drawn[f]) continue;
       const OpenNode& node = *search->node;
-      // If another thread overwrites a gain by a lower one, more splits are evaluated, and that is
-      // all. Where rows are yet to be counted, the best may fail, and others are needed; with
-      // noise, another may be preferred.
-      const std::atomic_ref known(search->known_gain);
-      const bool any_may_win = node.rows_counted || node.sums.noise;
-      const double least = any_may_win ? kNoGain : known.load(std::memory_order_relaxed);
-      Split& split = search->by_feature[f];
-      split = best_of_feature(node, f, nullptr, least);
-      if (split.gain > least) known.store(split.gain, std::memory_order_relaxed);
+      look_at(*search, f, histograms_.bins(f, node.histogram, node.sums.total));
     }
   };
-  if (pending.histogram) {
+  if (by_rows) {
+    std::for_each(candidates_.begin(), last, [&](Candidates& search) { look_at_rows(search); });
+  } else if (pending.histogram) {
     histograms_.build_by_feature(pending.begin, pending.end, pending.histogram, n_threads(), cost,
                                  search_feature);
   } else {
@@ -73,7 +88,8 @@ void NodeSearch::find_splits(std::initializer_list<OpenNode*> nodes,
   for (auto search = candidates_.begin(); search != last; ++search) {
     OpenNode& node = *search->node;
     if (node.decided) continue;
-    if (node.rows_counted) {
+    search_promising(*search);
+    if (node.rows_counted && !state_.share.alone()) {
       set_split(node, best_with_enough_rows(node, search->by_feature));
     } else {
       open.push_back(&node);
@@ -84,15 +100,104 @@ void NodeSearch::find_splits(std::initializer_list<OpenNode*> nodes,
   for (size_t i = 0; i < open.size(); ++i) set_split(*open[i], offers[i]);
 }
 
-// The best split of one feature. Its sums are exact, also where those of bins were scaled down.
+// Searches a feature, or notes what its splits gain at most: it is searched later if that is the
+// most, with rows counted if need be. (Several workers count the rows of one feature together.)
+void NodeSearch::look_at(Candidates& search, int32_t feature, const NodeBins& bins) const {
+  const OpenNode& node = *search.node;
+  const bool counted_later = node.rows_counted && state_.share.alone();
+  const bool searched_later = counted_later || !node.rows_counted;
+  if (searched_later && search_.can_bound(feature, node.sums, *bins.units)) {
+    search.most_gain[feature] = search_.most_gain(feature, bins, node.sums);
+  } else if (counted_later) {
+    search.most_gain[feature] = -kNoGain;
+  } else {
+    search.by_feature[feature] =
+        with_exact_sums(node, search_.best_of_feature(feature, bins, node.sums));
+  }
+}
+
+void NodeSearch::look_at_rows(Candidates& search) const {
+  constexpr int64_t kAtOnce = RowCodes::kAtOnce;
+  const std::span<const int32_t> features = search.features;
+  const auto n_features = std::ssize(features);
+  const double rows = static_cast<double>(search.node->n_rows);
+  const double cost = kAtOnce * (kNanosecondsPerSmallSearch + kNanosecondsPerCode * rows);
+  parallel_for((n_features + kAtOnce - 1) / kAtOnce, n_threads(), cost, [&](int64_t block) {
+    const int64_t first = block * kAtOnce;
+    visit_bins(*search.node,
+               features.subspan(first, std::min<int64_t>(kAtOnce, n_features - first)),
+               [&](int32_t f, const NodeBins& bins) { look_at(search, f, bins); });
+  });
+}
+
+// Calls visit(feature, bins) for up to RowCodes::kAtOnce features of a node without a histogram.
+template <typename Visit>
+void NodeSearch::visit_bins(const OpenNode& node, std::span<const int32_t> features,
+                            Visit&& visit) const {
+  thread_local std::vector<int64_t> zeros(RowCodes::kAtOnce * RowCodes::kWords);
+  std::vector<int64_t> space = std::exchange(zeros, {});  // if a visit throws, it goes
+  if (space.empty()) space.resize(RowCodes::kAtOnce * RowCodes::kWords);
+  const std::span rows(state_.partition.rows() + node.begin, node.end - node.begin);
+  codes_.add_up(features, state_.packed.words.data(), rows, space.data());
+  int64_t* bins = space.data();
+  for (const int32_t f : features) {
+    visit(f, NodeBins{bins, packed_word(node.sums.total), &state_.packed});
+    std::fill_n(bins, state_.layout.n_bins[f] + 1, int64_t{0});
+    bins += RowCodes::kWords;
+  }
+  zeros = std::move(space);
+}
+
+// Searches the features that, by what they gain at most, may have the best split, the most
+// promising first. Where rows are to be counted, histograms do not tell their number, as they hold
+// weights: they are counted feature by feature, and if several have had too few, as sparse features
+// do, those of all features at once.
+void NodeSearch::search_promising(Candidates& search) {
+  const OpenNode& node = *search.node;
+  std::vector<double>& most = search.most_gain;
+  double known = search_.rules().min_gain;
+  for (int n_searched = 0;; ++n_searched) {
+    const auto next = std::max_element(most.begin(), most.end());
+    if (!(*next >= known)) return;
+    if (node.rows_counted && n_searched == kFewCounts) {
+      count_all_rows(node, search.by_feature, [&](int32_t f) { return most[f] >= known; });
+      return;
+    }
+    *next = kNoGain;
+    const auto f = static_cast<int32_t>(next - most.begin());
+    Split& split = search.by_feature[f];
+    if (node.rows_counted) {
+      split = best_of_feature(node, f, count_rows(node, f).data(), kNoGain);
+    } else {
+      split = best_of_feature(node, f, nullptr, kNoGain);
+    }
+    known = std::max(known, split.gain);
+  }
+}
+
+// The best split of one feature.
 Split NodeSearch::best_of_feature(const OpenNode& node, int32_t feature, const int64_t* row_counts,
                                   double least_gain) const {
-  NodeBins bins = histograms_.bins(feature, node.histogram, node.sums.total);
-  if (row_counts) bins.row_counts = row_counts;
-  Split split = search_.best_of_feature(feature, bins, node.sums, least_gain);
+  Split split;
+  const auto search = [&](int32_t f, NodeBins bins) {
+    if (row_counts) bins.row_counts = row_counts;
+    split = search_.best_of_feature(f, bins, node.sums, least_gain);
+  };
+  if (node.by_rows) {
+    visit_bins(node, {&feature, 1}, search);
+  } else {
+    search(feature, histograms_.bins(feature, node.histogram, node.sums.total));
+  }
+  return with_exact_sums(node, split);
+}
+
+// Sums of a split are exact, also where those of bins were scaled down.
+Split NodeSearch::with_exact_sums(const OpenNode& node, Split split) const {
   if (!state_.wide || !split.found()) return split;
   split.left = histograms_.left(node.histogram, split.rule);
-  if (split.branch) split.values = node.sums.total - histograms_.missing(node.histogram, feature);
+  if (split.branch) {
+    split.values = node.sums.total - histograms_.missing(node.histogram, split.rule.feature);
+  }
   return split;
 }
 
@@ -142,6 +247,15 @@ std::vector<int64_t> NodeSearch::count_rows(const OpenNode& node, int32_t featur
 }
 
 bool NodeSearch::has_missing_sums(const OpenNode& node, int32_t feature) const {
+  if (node.by_rows) {
+    int64_t sum = 0;
+    if (state_.layout.missing[feature]) {
+      visit_bins(node, {&feature, 1}, [&](int32_t f, const NodeBins& bins) {
+        sum = bins.bins[state_.layout.n_bins[f]];
+      });
+    }
+    return sum != 0;
+  }
   return histograms_.missing(node.histogram, feature) != GradientSums{};
 }
 
@@ -154,7 +268,7 @@ SplitOffer NodeSearch::best_with_enough_rows(const OpenNode& node, std::vector<S
   const int few = node.sums.noise ? 0 : kFewCounts;
   for (int n_counted = 0;; ++n_counted) {
     if (n_counted == few) {
-      count_all_rows(node, by_feature);
+      count_all_rows(node, by_feature, [&](int32_t f) { return by_feature[f].found(); });
       counted.assign(by_feature.size(), 1);
     }
     const SplitOffer best =
@@ -169,15 +283,17 @@ SplitOffer NodeSearch::best_with_enough_rows(const OpenNode& node, std::vector<S
   }
 }
 
-// Searches the features again that have a split, with the numbers of rows in all their bins.
-void NodeSearch::count_all_rows(const OpenNode& node, std::vector<Split>& by_feature) {
+// Searches the features that are wanted with the numbers of rows in all their bins.
+template <typename Wanted>
+void NodeSearch::count_all_rows(const OpenNode& node, std::vector<Split>& by_feature,
+                                Wanted&& wanted) {
   const HistogramLayout& layout = state_.layout;
   int64_t* counts = histograms_.acquire();
   histograms_.build_row_counts(node.begin, node.end, counts);
   const double cost = kNanosecondsPerCountedBin * layout.mean_bins();
   parallel_for(state_.searched.count(), n_threads(), cost, [&](int64_t i) {
     const auto f = static_cast<int32_t>(state_.searched.begin + i);
-    if (!by_feature[f].found()) return;
+    if (!wanted(f)) return;
     std::vector<int64_t> rows(counts + layout.start[f], counts + layout.start[f + 1]);
     rows.resize(layout.n_bins[f] + 1, 0);
     by_feature[f] = best_of_feature(node, f, rows.data(), kNoGain);

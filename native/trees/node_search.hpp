@@ -8,11 +8,13 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <vector>
 
 #include "trees/growth_state.hpp"
 #include "trees/histogram_pool.hpp"
 #include "trees/open_node.hpp"
+#include "trees/row_codes.hpp"
 #include "trees/split_offers.hpp"
 #include "trees/split_search.hpp"
 
@@ -33,10 +35,16 @@ struct PendingSubtraction {
 class NodeSearch {
  public:
   NodeSearch(const GrowthState& state, HistogramPool& histograms, const SplitSearch& search)
-      : state_(state), histograms_(histograms), search_(search) {}
+      : state_(state),
+        histograms_(histograms),
+        search_(search),
+        codes_(*state.binned, state.layout) {}
 
-  // Sets node->split for those of the nodes that have a histogram, after completing histograms.
-  // Nothing may be pending if no node has one.
+  // Whether nodes of so many rows, and of fewer, are to be searched by their rows.
+  bool takes_rows(int64_t n_rows) const;
+
+  // Sets node->split for those of the nodes that may be split, after completing histograms. Nothing
+  // may be pending if no node has one.
   void find_splits(std::initializer_list<OpenNode*> nodes, const PendingHistogram& pending,
                    const PendingSubtraction& subtraction);
 
@@ -46,18 +54,27 @@ class NodeSearch {
  private:
   struct Candidates {
     OpenNode* node;
+    std::vector<int32_t> features;  // drawn
     std::vector<uint8_t> drawn;     // by feature
+    std::vector<double> most_gain;  // by feature, of those that are yet to be searched
     std::vector<Split> by_feature;  // none where a feature was not drawn, or cannot be best
-    double known_gain;              // of the best split that a thread has found
   };
 
+  void start(OpenNode& node, Candidates& search) const;
+  void look_at(Candidates& search, int32_t feature, const NodeBins& bins) const;
+  void look_at_rows(Candidates& search) const;
+  void search_promising(Candidates& search);
+  template <typename Visit>
+  void visit_bins(const OpenNode& node, std::span<const int32_t> features, Visit&& visit) const;
   Split best_of_feature(const OpenNode& node, int32_t feature, const int64_t* row_counts,
                         double least_gain) const;
   double preference(const OpenNode& node, const Split& split) const;
+  Split with_exact_sums(const OpenNode& node, Split split) const;
   SplitOffer own_offer(const OpenNode& node, const std::vector<Split>& by_feature) const;
   void set_split(OpenNode& node, const SplitOffer& chosen) const;
   SplitOffer best_with_enough_rows(const OpenNode& node, std::vector<Split>& by_feature);
-  void count_all_rows(const OpenNode& node, std::vector<Split>& by_feature);
+  template <typename Wanted>
+  void count_all_rows(const OpenNode& node, std::vector<Split>& by_feature, Wanted&& wanted);
   std::vector<int64_t> count_rows(const OpenNode& node, int32_t feature) const;
   bool has_missing_sums(const OpenNode& node, int32_t feature) const;
   int n_threads() const;
@@ -65,6 +82,7 @@ class NodeSearch {
   const GrowthState& state_;
   HistogramPool& histograms_;
   const SplitSearch& search_;
+  RowCodes codes_;                      // of nodes that are searched by their rows
   std::vector<Candidates> candidates_;  // of the nodes at hand
 };
 

@@ -8,13 +8,15 @@
 
 namespace rankgrove {
 
+// It may be split if it has a histogram or is searched by its rows.
 struct OpenNode {
   int32_t node;
   int32_t depth;
   int64_t begin, end;  // of this worker's rows in the partition
   int64_t n_rows;      // of all workers
   NodeSums sums;
-  int64_t* histogram = nullptr;  // of all workers' rows; null if the node may not be split
+  int64_t* histogram = nullptr;  // of all workers' rows; null if there is none
+  bool by_rows = false;          // it is searched without a histogram
   Split split;
   bool rows_counted = false;  // the split's children are known to have enough rows
   bool decided = false;       // the split is known: nothing is searched

@@ -79,17 +79,6 @@ RANKGROVE_SIMD void score_splits(const int64_t* bins, int32_t n, int64_t missing
   std::fill(score + n, score + n_rough_blocks(n) * kRoughBlock, kNoRough);
 }
 
-RANKGROVE_SIMD void score_list(const int64_t* left, int32_t n, int64_t total, RoughUnits units,
-                               float* score) {
-  for (int32_t i = 0; i < n; i += kLanes) {  // there is room for whole blocks
-    Words a, b;
-    load(a, left + i);
-    load(b, left + i + kLanes64);
-    score_sums(a, b, total, units, score + i);
-  }
-  std::fill(score + n, score + n_rough_blocks(n) * kRoughBlock, kNoRough);
-}
-
 // Writes the greatest score of each block, and returns the greatest of all.
 RANKGROVE_SIMD float greatest_of_blocks(const float* score, int32_t n_blocks, float* greatest) {
   float of_all = kNoRough;
@@ -124,25 +113,42 @@ RANKGROVE_AVX2 inline uint64_t occupied(const int64_t* bins, int32_t n) {
   return bits;
 }
 
-RANKGROVE_AVX2 int32_t list_occupied_avx2(const int64_t* bins, int32_t n, int64_t missing,
-                                          int32_t* bin, int64_t* left) {
+RANKGROVE_AVX2 int32_t list_occupied_avx2(const int64_t* bins, int32_t n, int32_t* bin,
+                                          int64_t* sums) {
   int32_t n_listed = 0;
-  if (n > 0 && bins[0] == 0) {
-    bin[n_listed] = 0;
-    left[n_listed++] = missing;
-  }
-  int64_t sum = missing;
   for (int32_t first = 0; first < n; first += 64) {
-    for (uint64_t bits = occupied(bins + first, std::min(n - first, 64)); bits; bits &= bits - 1) {
+    uint64_t bits = occupied(bins + first, std::min(n - first, 64));
+    if (first == 0) bits |= 1;
+    for (; bits; bits &= bits - 1) {
       const int32_t b = first + std::countr_zero(bits);
       bin[n_listed] = b;
-      left[n_listed++] = sum += bins[b];
+      sums[n_listed++] = bins[b];
     }
   }
   return n_listed;
 }
 
-// The same with sixteen splits at once, half a block, and by the same operations.
+// The same with eight bins at once: those that are not 0 are moved together.
+RANKGROVE_AVX512 int32_t list_occupied_avx512(const int64_t* bins, int32_t n, int32_t* bin,
+                                              int64_t* sums) {
+  int32_t n_listed = 0;
+  __m256i numbers = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  for (int32_t first = 0; first < n; first += 8) {
+    const auto present = static_cast<__mmask8>(n - first >= 8 ? 0xff : (1u << (n - first)) - 1);
+    const __m512i words = _mm512_maskz_loadu_epi64(present, bins + first);
+    auto listed = static_cast<uint32_t>(_mm512_test_epi64_mask(words, words));
+    if (first == 0) listed |= 1;
+    const auto mask = static_cast<__mmask8>(listed);
+    _mm512_storeu_si512(sums + n_listed, _mm512_maskz_compress_epi64(mask, words));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(bin + n_listed),
+                        _mm256_maskz_compress_epi32(mask, numbers));
+    n_listed += std::popcount(listed);
+    numbers = _mm256_add_epi32(numbers, _mm256_set1_epi32(8));
+  }
+  return n_listed;
+}
+
+// Sixteen splits at once, half a block, by the same operations as above.
 RANKGROVE_AVX512 inline __m512i with_those_before(__m512i words) {
   const __m512i none = _mm512_setzero_si512();
   words = _mm512_add_epi64(words, _mm512_alignr_epi64(words, none, 7));
@@ -226,25 +232,19 @@ float rough_scores(const int64_t* bins, int32_t n, int64_t missing, int64_t tota
 
 bool can_list_occupied() {
 #if RANKGROVE_X86
-  return has_avx2() && !has_avx512();
+  return has_avx2();
 #else
   return false;
 #endif
 }
 
 int32_t list_occupied([[maybe_unused]] const int64_t* bins, [[maybe_unused]] int32_t n,
-                      [[maybe_unused]] int64_t missing, [[maybe_unused]] int32_t* bin,
-                      [[maybe_unused]] int64_t* left) {
+                      [[maybe_unused]] int32_t* bin, [[maybe_unused]] int64_t* sums) {
 #if RANKGROVE_X86
-  return list_occupied_avx2(bins, n, missing, bin, left);
+  return (has_avx512() ? list_occupied_avx512 : list_occupied_avx2)(bins, n, bin, sums);
 #else
   return 0;
 #endif
-}
-
-float rough_scores_of_list(int32_t n, int64_t total, RoughUnits units, const RoughScores& scores) {
-  score_list(scores.left, n, total, units, scores.score);
-  return greatest_of_blocks(scores.score, n_rough_blocks(n), scores.of_block);
 }
 
 }  // namespace rankgrove

@@ -37,15 +37,11 @@ struct RoughScores {
 float rough_scores(const int64_t* bins, int32_t n, int64_t missing, int64_t total, RoughUnits units,
                    const RoughScores& scores);
 
-// The same in two steps, for nodes with fewer rows than bins: lists the splits that differ, which
-// are those after bin 0 and after bins that are not 0, then looks at them. With the bins 0, 5, 0,
-// 0, 2 these are the splits after bins 0, 1 and 4, with the sums 0, 5 and 7 to their left.
-//
-// Whether listing is quicker than looking at all splits: on processors with AVX-512 it is not.
+// For nodes with fewer rows than bins: lists the bins after which splits differ, bin 0 and those
+// that are not 0, and returns how many there are. Of the bins 0, 5, 0, 0, 2 these are the bins 0, 1
+// and 4, with the sums 0, 5 and 2. Their splits are looked at like those of all bins. There is room
+// for whole blocks.
 bool can_list_occupied();
-// Writes bins and sums, and returns how many there are.
-int32_t list_occupied(const int64_t* bins, int32_t n, int64_t missing, int32_t* bin, int64_t* left);
-// scores.left holds the sums of n splits.
-float rough_scores_of_list(int32_t n, int64_t total, RoughUnits units, const RoughScores& scores);
+int32_t list_occupied(const int64_t* bins, int32_t n, int32_t* bin, int64_t* sums);
 
 }  // namespace rankgrove

@@ -91,9 +91,18 @@ RANKGROVE_SIMD double greatest_gain(const double* score, int32_t n, double node_
   return greatest;
 }
 
+// What rough scores say of the splits of a feature.
+struct FirstLook {
+  int32_t n;       // splits, or bins that are listed
+  bool listed;     // only the occupied bins are
+  float greatest;  // rough score
+  double most;     // no exact score is above it
+};
+
 // Candidate splits of one feature, in buffers that each thread reuses.
 struct Workspace {
-  std::vector<int64_t> left;  // packed sums of the left child
+  std::vector<int64_t> occupied;  // bins that are listed
+  std::vector<int64_t> left;      // packed sums of the left child
   std::vector<int32_t> bin;
   std::vector<double> score;
   std::vector<float> rough, rough_of_block;
@@ -102,6 +111,7 @@ struct Workspace {
     if (std::ssize(left) >= n) return;
     rough_of_block.resize(n_rough_blocks(n));
     rough.resize(rough_of_block.size() * kRoughBlock);
+    occupied.resize(rough.size());
     left.resize(rough.size());
     bin.resize(rough.size());
     score.resize(rough.size());
@@ -117,29 +127,33 @@ struct Workspace {
     return n;
   }
 
-  // Lists those of them that by a first look may be best and score `least`, and returns how many.
-  // (One after an empty bin parts the node like the one before it.) `n_rows` says how many bins
-  // can be occupied.
-  int32_t list_promising(const int64_t* histogram, int32_t n, int64_t missing, int64_t total,
-                         int64_t n_rows, const Units& units, double least) {
+  // Looks at them roughly. `n_rows` says how many bins can be occupied.
+  FirstLook look(const int64_t* histogram, int32_t n, int64_t missing, int64_t total,
+                 int64_t n_rows, const Units& units) {
     const double min_hessian = std::min(std::ceil(units.min_weight / units.hessian), 0x1p30);
     const RoughUnits rough_units{static_cast<float>(units.l2 / units.hessian),
                                  static_cast<int32_t>(min_hessian)};
-    const RoughScores scores{left.data(), rough.data(), rough_of_block.data()};
-    const bool sparse = n_rows < n && can_list_occupied();
-    if (sparse) n = list_occupied(histogram, n, missing, bin.data(), left.data());
-    const float greatest = sparse ? rough_scores_of_list(n, total, rough_units, scores)
-                                  : rough_scores(histogram, n, missing, total, rough_units, scores);
+    const bool listed = n_rows < n && can_list_occupied();
+    if (listed) n = list_occupied(histogram, n, bin.data(), occupied.data());
+    const float greatest =
+        rough_scores(listed ? occupied.data() : histogram, n, missing, total, rough_units,
+                     {left.data(), rough.data(), rough_of_block.data()});
     const double unit = units.gradient * units.gradient / units.hessian;
-    if (!(greatest > 0.0f) || greatest * unit * (1.0 + 2 * kRoughError) < least) return 0;
-    const auto enough = static_cast<float>(greatest * (1.0 - 4 * kRoughError));
+    const double most = greatest > 0.0f ? greatest * unit * (1.0 + 2 * kRoughError) : kNone;
+    return {n, listed, greatest, most};
+  }
+
+  // Lists those that by this look may be best, and returns how many. (One after an empty bin parts
+  // the node like the one before it.) The bins that were looked at begin at `first_bin`.
+  int32_t list_promising(const FirstLook& seen, int32_t first_bin) {
+    const auto enough = static_cast<float>(seen.greatest * (1.0 - 4 * kRoughError));
     int32_t n_listed = 0;
-    for (int32_t block = 0; block < n_rough_blocks(n); ++block) {
+    for (int32_t block = 0; block < n_rough_blocks(seen.n); ++block) {
       if (rough_of_block[block] < enough) continue;
       for (int32_t b = block * kRoughBlock; b < (block + 1) * kRoughBlock; ++b) {
         if (rough[b] < enough || (n_listed > 0 && left[b] == left[n_listed - 1])) continue;
         left[n_listed] = left[b];
-        bin[n_listed++] = sparse ? bin[b] : b;
+        bin[n_listed++] = first_bin + (seen.listed ? bin[b] : b);
       }
     }
     return n_listed;
@@ -196,6 +210,31 @@ double SplitSearch::least_weight(const GradientUnits& packed) const {
   return packed.counts_rows ? std::max(least, static_cast<double>(rules_.min_samples_leaf)) : least;
 }
 
+// Whether rough scores tell which splits of a feature may be best: nothing else decides.
+bool SplitSearch::scores_decide(int32_t feature, const NodeSums& node, const GradientUnits& packed,
+                                double more_l2) const {
+  const int direction = rules_.monotone.empty() ? 0 : rules_.monotone[feature];
+  const bool bounded = std::isfinite(node.lower) || std::isfinite(node.upper);
+  return !rules_.criterion && direction == 0 && !bounded && !node.noise && rules_.l1 == 0.0 &&
+         rules_.l2 + more_l2 <= kMostRoughL2 * packed.hessian_unit;
+}
+
+// The candidates [begin, end) that leave both children enough rows: more bins on the left mean more
+// rows there.
+std::pair<int32_t, int32_t> SplitSearch::with_enough_rows(const Candidates& c) const {
+  int64_t rows = c.missing_left ? c.missing_rows : 0;
+  int32_t begin = 0;
+  for (; begin < c.n; ++begin) {
+    rows += c.row_counts[begin];
+    if (rows >= rules_.min_samples_leaf) break;
+  }
+  int32_t end = begin;
+  while (end < c.n && c.node_rows - rows >= rules_.min_samples_leaf) {
+    if (++end < c.n) rows += c.row_counts[end];
+  }
+  return {begin, end};
+}
+
 void SplitSearch::consider(const Candidates& c, const NodeSums& node, const GradientUnits& packed,
                            Split& best) const {
   if (c.n <= 0) return;
@@ -208,14 +247,20 @@ void SplitSearch::consider(const Candidates& c, const NodeSums& node, const Grad
   const int direction = rules_.monotone.empty() ? 0 : rules_.monotone[c.feature];
   const bool bounded = std::isfinite(node.lower) || std::isfinite(node.upper);
   double node_score = rules_.criterion ? 0.0 : own_score(c.total, own) - c.gained;
-  const bool by_score_alone = !c.row_counts && !rules_.criterion && direction == 0 && !bounded;
-  const bool rough = by_score_alone && !node.noise && !c.penalties && units.l1 == 0.0 &&
-                     units.l2 <= kMostRoughL2 * units.hessian;
-  const int32_t n = rough ? space.list_promising(c.bins, c.n, missing, c.total, node.n_rows, units,
-                                                 node_score + std::max(c.least_gain, best.gain))
-                          : space.list_all(c.bins, c.n, missing);
+  const bool rough = !c.penalties && scores_decide(c.feature, node, packed, c.more_l2);
+  int32_t n = 0;
+  if (rough) {
+    const auto [begin, end] = c.row_counts ? with_enough_rows(c) : std::pair(0, c.n);
+    const int64_t before = std::accumulate(c.bins, c.bins + begin, missing);
+    const FirstLook seen =
+        space.look(c.bins + begin, end - begin, before, c.total, node.n_rows, units);
+    if (seen.most == kNone || seen.most < node_score + std::max(c.least_gain, best.gain)) return;
+    n = space.list_promising(seen, begin);
+  } else {
+    n = space.list_all(c.bins, c.n, missing);
+  }
   children_scores(space.left.data(), n, c.total, units, space.score.data());
-  if (c.row_counts) {
+  if (c.row_counts && !rough) {
     rule_out_small(c.missing_left ? c.missing_rows : 0, c.row_counts, c.n, c.node_rows,
                    rules_.min_samples_leaf, space.score.data());
   }
@@ -332,6 +377,28 @@ void SplitSearch::consider_branch(const Candidates& c, const NodeSums& node,
     best.branch = true;
     best.values = unpacked(of_values.total);
   }
+}
+
+double SplitSearch::most_gain(int32_t feature, const NodeBins& node_bins,
+                              const NodeSums& node) const {
+  const auto& [bins, total, units, row_counts] = node_bins;
+  const int32_t n_bins = layout_.n_bins[feature];
+  const int64_t missing = layout_.missing[feature] ? bins[n_bins] : 0;
+  const Units own{units->gradient_unit, units->hessian_unit, rules_.l1, rules_.l2,
+                  least_weight(*units)};
+  Workspace& space = workspace(n_bins);
+  const auto most = [&](int32_t n, int64_t left) {
+    return n > 0 ? space.look(bins, n, left, total, node.n_rows, own).most : kNone;
+  };
+  double score = most(n_bins - 1 + (missing != 0 && can_split_missing(feature) ? 1 : 0), 0);
+  if (missing != 0) score = std::max(score, most(n_bins - 1, missing));
+  return score - own_score(total, own);
+}
+
+bool SplitSearch::can_bound(int32_t feature, const NodeSums& node,
+                            const GradientUnits& packed) const {
+  return !bins_.is_categorical(feature) && !rules_.missing_branch &&
+         scores_decide(feature, node, packed, 0.0);
 }
 
 Split SplitSearch::best_of_feature(int32_t feature, const NodeBins& node_bins, const NodeSums& node,

@@ -11,6 +11,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trees/binned_matrix.hpp"
@@ -85,6 +86,13 @@ class SplitSearch {
   Split best_of_feature(int32_t feature, const NodeBins& bins, const NodeSums& node,
                         double least_gain = -std::numeric_limits<double>::infinity()) const;
 
+  // Whether most_gain() can bound the gains of a feature's splits.
+  bool can_bound(int32_t feature, const NodeSums& node, const GradientUnits& packed) const;
+
+  // What no split of the feature gains more than, by rough scores: -inf if there is none. To look
+  // at all features first, and to search those that may be best, is quicker than to search all.
+  double most_gain(int32_t feature, const NodeBins& bins, const NodeSums& node) const;
+
   // Adds to scores[bin], for missing values to the right and to the left, what splitting this node
   // there would score (both children together; an impossible split scores what the node does).
   // Both arrays have n_bins entries; the last one splits missing values from all others.
@@ -104,6 +112,9 @@ class SplitSearch {
  private:
   struct Candidates;
   double least_weight(const GradientUnits& packed) const;
+  std::pair<int32_t, int32_t> with_enough_rows(const Candidates& candidates) const;
+  bool scores_decide(int32_t feature, const NodeSums& node, const GradientUnits& packed,
+                     double more_l2) const;
   Split best_of_categories(int32_t feature, const NodeBins& bins, const NodeSums& node,
                            double least_gain) const;
   void apply_criterion(const Candidates& candidates, const GradientUnits& packed,

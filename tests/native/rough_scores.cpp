@@ -84,11 +84,10 @@ CASE("splits after occupied bins are all that differ, and score as those of all 
     }
     const RoughUnits units{0.5f, 200};
     const Looked all = look(bins, n, missing, total, units);
-    Looked listed = all;
     std::vector<int32_t> bin(all.left.size());
-    const int32_t n_listed = list_occupied(bins.data(), n, missing, bin.data(), listed.left.data());
-    listed.greatest = rough_scores_of_list(
-        n_listed, total, units, {listed.left.data(), listed.score.data(), listed.of_block.data()});
+    std::vector<int64_t> sums(all.left.size());
+    const int32_t n_listed = list_occupied(bins.data(), n, bin.data(), sums.data());
+    const Looked listed = look(sums, n_listed, missing, total, units);
     CHECK(listed.greatest == all.greatest);
     int32_t i = 0;
     for (int32_t b = 0; b < n; ++b) {

@@ -1,0 +1,41 @@
+// The bin codes of a small matrix row by row: nodes of few rows are searched from them, without a
+// histogram.
+//
+// Most nodes of a large tree on small data have fewer rows than a feature has bins. Their
+// histograms would cost more to move and to subtract than to build anew, feature by feature and
+// only for the features that are searched, in a buffer that stays in the nearest cache.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trees/binned_matrix.hpp"
+#include "trees/histogram_layout.hpp"
+
+namespace rankgrove {
+
+class RowCodes {
+ public:
+  // Features that are added up at once: additions to the bins of one feature wait for each other
+  // where neighbouring rows have the same code.
+  static constexpr int kAtOnce = 4;
+  static constexpr int kWords = 264;  // of each feature's bins
+
+  // Without codes if the matrix is large, sparse, mapped or has codes of 16 bits, or codes of
+  // missing values that have no bin.
+  RowCodes(const BinnedMatrix& binned, const HistogramLayout& layout);
+
+  bool empty() const { return codes_.empty(); }
+
+  // Adds the words of some rows to the bins of up to kAtOnce features, each kWords after the other.
+  void add_up(std::span<const int32_t> features, const int64_t* words,
+              std::span<const int32_t> rows, int64_t* bins) const;
+
+ private:
+  int64_t width_;
+  std::vector<uint8_t> codes_;  // n_rows x width
+};
+
+}  // namespace rankgrove
