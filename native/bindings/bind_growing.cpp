@@ -244,10 +244,10 @@ void bind_growing(nb::module_& m) {
             for (const int32_t f : tree.feature) {
               require(f < binned->n_features(), "the tree uses a feature that the matrix lacks");
             }
-            std::vector<int32_t> leaves;
+            std::vector<int32_t> leaves(binned->n_rows);
             {
               nb::gil_scoped_release unlocked;
-              leaves = apply_tree(tree, *binned, n_threads);
+              apply_tree(tree, *binned, nullptr, binned->n_rows, n_threads, leaves.data());
             }
             return to_numpy(std::move(leaves));
           },

@@ -63,6 +63,14 @@ void weigh_pairs(const PairFactors& factors, const int32_t* order, const double*
   }
 }
 
+// How many leading documents have another value below them: below a document of the same value as
+// all others, pairs change nothing. Example: with the values 0 3 1 1 1 these are the first two.
+size_t n_above_others(const std::vector<float>& value, size_t n) {
+  size_t count = n - 1;
+  while (count > 0 && value[count - 1] == value[n - 1]) --count;
+  return count;
+}
+
 // Leaves gradients and Hessians in rank order in the scratch, without the factors sigma and
 // sigma^2; returns the sum of the pairs' |delta| rho.
 template <typename Delta>
@@ -83,8 +91,9 @@ double one_query(const double* scores, const float* value, size_t n, const int32
 
   const bool regularised = options.difference_norm && s.sorted[0] != s.sorted[n - 1];
   s.delta_of.start(s.value.data(), n);
-  const size_t last =
-      std::min({s.delta_of.last_rank(), static_cast<size_t>(options.truncation), n - 1});
+  constexpr bool kBothWays = requires { s.delta_of.fill_reverse(0, n, s.delta[1].data()); };
+  const size_t last = std::min({s.delta_of.last_rank(), static_cast<size_t>(options.truncation),
+                                kBothWays ? n - 1 : n_above_others(s.value, n)});
   double lambda_sum = 0;
   const auto add_sums = [&](size_t i, const PairSums& sums) {
     s.gradient[i] += sums.gradient;
@@ -108,7 +117,6 @@ double one_query(const double* scores, const float* value, size_t n, const int32
   const auto needs_base = [&](size_t base, size_t i) {
     return i == 0 || options.sigma * (s.sorted[base] - s.sorted[i]) > kRebaseDistance;
   };
-  constexpr bool kBothWays = requires { s.delta_of.fill_reverse(0, n, s.delta[1].data()); };
   size_t base = 0;
   for (size_t i = 0; i < last; ++i) {
     if (needs_base(base, i)) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "trees/row_partition.hpp"
 
@@ -24,12 +25,13 @@ CodeRule rule_of(const Tree& tree, int32_t node, const Bins& bins) {
 
 }  // namespace
 
-std::vector<int32_t> apply_tree(const Tree& tree, const BinnedMatrix& binned, int n_threads) {
+void apply_tree(const Tree& tree, const BinnedMatrix& binned, const int32_t* rows, int64_t n_rows,
+                int n_threads, int32_t* leaf_of_row) {
   RowPartition partition(binned);
-  std::vector<int32_t> leaves(binned.n_rows);
-  partition.reset(nullptr, binned.n_rows, leaves.data(), n_threads);
+  std::vector<int32_t> scratch(n_rows);
+  partition.reset(rows, n_rows, scratch.data(), n_threads);
   std::vector<std::pair<int64_t, int64_t>> range(tree.n_nodes());
-  range[0] = {0, binned.n_rows};
+  range[0] = {0, n_rows};
   for (int32_t node = 0; node < tree.n_nodes(); ++node) {
     if (tree.is_leaf(node)) continue;
     const auto [begin, end] = range[node];
@@ -41,11 +43,10 @@ std::vector<int32_t> apply_tree(const Tree& tree, const BinnedMatrix& binned, in
   for (int32_t node = 0; node < tree.n_nodes(); ++node) {
     if (!tree.is_leaf(node)) continue;
     for (int64_t i = range[node].first; i < range[node].second; ++i) {
-      leaves[partition.rows()[i]] = node;
+      leaf_of_row[partition.rows()[i]] = node;
     }
   }
   binned.release();
-  return leaves;
 }
 
 }  // namespace rankgrove

@@ -46,8 +46,12 @@ void NodeSearch::start(OpenNode& node, Candidates& search) const {
     if (split.found()) split = {};
   }
   if (node.decided) return;
-  search.features = state_.features_of(node.node);
-  for (const int32_t f : search.features) search.drawn[f] = 1;
+  const std::vector<int32_t>& first_bin = state_.layout.start;
+  for (const int32_t f : state_.features_of(node.node)) {
+    if (first_bin[f + 1] - first_bin[f] == 1) continue;  // a constant feature splits nothing
+    search.features.push_back(f);
+    search.drawn[f] = 1;
+  }
 }
 
 void NodeSearch::find_splits(std::initializer_list<OpenNode*> nodes,

@@ -166,6 +166,7 @@ RANKGROVE_AVX512 inline __m512i low_halves_of(__m512i a, __m512i b) {
 }
 
 // The scores of splits `first` to `first + 15`, kNoRough from n on.
+template <bool kStored>
 RANKGROVE_AVX512 inline __m512 score_half(const int64_t* bins, int32_t first, int32_t n,
                                           int64_t total, RoughUnits units, __m512i& before,
                                           int64_t* left) {
@@ -179,8 +180,10 @@ RANKGROVE_AVX512 inline __m512 score_half(const int64_t* bins, int32_t first, in
   a = _mm512_add_epi64(a, before);
   b = _mm512_add_epi64(b, _mm512_add_epi64(before, sum_a));
   before = _mm512_add_epi64(before, _mm512_add_epi64(sum_a, sum_b));
-  _mm512_storeu_si512(left + first, a);
-  _mm512_storeu_si512(left + first + 8, b);
+  if constexpr (kStored) {
+    _mm512_storeu_si512(left + first, a);
+    _mm512_storeu_si512(left + first + 8, b);
+  }
   const __m512i g =
       low_halves_of(_mm512_srli_epi64(a, kHessianBits), _mm512_srli_epi64(b, kHessianBits));
   const __m512i h =
@@ -207,14 +210,25 @@ RANKGROVE_AVX512 float rough_scores_avx512(const int64_t* bins, int32_t n, int64
   float of_all = kNoRough;
   for (int32_t block = 0; block < n_rough_blocks(n); ++block) {
     const int32_t first = block * kRoughBlock;
-    const __m512 x = score_half(bins, first, n, total, units, before, scores.left);
-    const __m512 y = score_half(bins, first + 16, n, total, units, before, scores.left);
+    const __m512 x = score_half<true>(bins, first, n, total, units, before, scores.left);
+    const __m512 y = score_half<true>(bins, first + 16, n, total, units, before, scores.left);
     _mm512_storeu_ps(scores.score + first, x);
     _mm512_storeu_ps(scores.score + first + 16, y);
     scores.of_block[block] = _mm512_reduce_max_ps(_mm512_max_ps(x, y));
     of_all = std::max(of_all, scores.of_block[block]);
   }
   return of_all;
+}
+
+RANKGROVE_AVX512 float greatest_rough_score_avx512(const int64_t* bins, int32_t n, int64_t missing,
+                                                   int64_t total, RoughUnits units) {
+  __m512i before = _mm512_set1_epi64(missing);
+  __m512 greatest = _mm512_set1_ps(kNoRough);
+  for (int32_t first = 0; first < n; first += 16) {
+    greatest = _mm512_max_ps(
+        greatest, score_half<false>(bins, first, n, total, units, before, nullptr));
+  }
+  return _mm512_reduce_max_ps(greatest);
 }
 
 #endif
@@ -228,6 +242,14 @@ float rough_scores(const int64_t* bins, int32_t n, int64_t missing, int64_t tota
 #endif
   score_splits(bins, n, missing, total, units, scores.left, scores.score);
   return greatest_of_blocks(scores.score, n_rough_blocks(n), scores.of_block);
+}
+
+float greatest_rough_score(const int64_t* bins, int32_t n, int64_t missing, int64_t total,
+                           RoughUnits units, const RoughScores& scores) {
+#if RANKGROVE_X86
+  if (has_avx512()) return greatest_rough_score_avx512(bins, n, missing, total, units);
+#endif
+  return rough_scores(bins, n, missing, total, units, scores);
 }
 
 bool can_list_occupied() {

@@ -37,6 +37,10 @@ struct RoughScores {
 float rough_scores(const int64_t* bins, int32_t n, int64_t missing, int64_t total, RoughUnits units,
                    const RoughScores& scores);
 
+// The greatest score alone; what is left in `scores` is of no use.
+float greatest_rough_score(const int64_t* bins, int32_t n, int64_t missing, int64_t total,
+                           RoughUnits units, const RoughScores& scores);
+
 // For nodes with fewer rows than bins: lists the bins after which splits differ, bin 0 and those
 // that are not 0, and returns how many there are. Of the bins 0, 5, 0, 0, 2 these are the bins 0, 1
 // and 4, with the sums 0, 5 and 2. Their splits are looked at like those of all bins. There is room

@@ -31,37 +31,52 @@ void RowPartition::reset(const int32_t* rows, int64_t n_rows, int32_t* scratch, 
 }
 
 // Each block writes its left rows forwards from its beginning and its right rows backwards from its
-// end; then, with all block sizes known, both are copied to where they belong.
+// end, and returns how many are left.
+template <typename Code>
+int64_t RowPartition::split_block(const Code* codes, int64_t first, int64_t last,
+                                  const uint8_t* goes_left) {
+  const int32_t* rows = rows_.data() + first;
+  int32_t* left = scratch_ + first;
+  int32_t* right = scratch_ + last - 1;
+  int64_t to_left = 0;
+  for (int64_t i = 0; i < last - first; ++i) {
+    const int32_t row = rows[i];
+    left[to_left] = row;
+    right[to_left - i] = row;
+    to_left += goes_left[codes[row]];
+  }
+  return to_left;
+}
+
+// With all block sizes known, the two sides of a block are copied to where they belong.
+void RowPartition::copy_block(int64_t first, int64_t n_left, int64_t last, int64_t left,
+                              int64_t right) {
+  std::copy_n(scratch_ + first, n_left, rows_.begin() + left);
+  std::reverse_copy(scratch_ + first + n_left, scratch_ + last, rows_.begin() + right);
+}
+
 template <typename Code>
 int64_t RowPartition::split_by(const Code* codes, int64_t begin, int64_t end,
                                const uint8_t* goes_left, int n_threads) {
+  if (end - begin <= kBlock) {
+    const int64_t n_left = split_block(codes, begin, end, goes_left);
+    copy_block(begin, n_left, end, begin, begin + n_left);
+    return begin + n_left;
+  }
   const int64_t n_blocks = (end - begin + kBlock - 1) / kBlock;
   std::vector<int64_t> n_left(n_blocks);
   parallel_for(n_blocks, n_threads, kNanosecondsPerRow * kBlock, [&](int64_t block) {
     const int64_t first = begin + block * kBlock;
-    const int64_t last = std::min(end, first + kBlock);
-    const int32_t* rows = rows_.data() + first;
-    int32_t* left = scratch_ + first;
-    int32_t* right = scratch_ + last - 1;
-    int64_t to_left = 0;
-    for (int64_t i = 0; i < last - first; ++i) {
-      const int32_t row = rows[i];
-      left[to_left] = row;
-      right[to_left - i] = row;
-      to_left += goes_left[codes[row]];
-    }
-    n_left[block] = to_left;
+    n_left[block] = split_block(codes, first, std::min(end, first + kBlock), goes_left);
   });
   std::vector<int64_t> left_start(n_blocks + 1, begin);
   for (int64_t b = 0; b < n_blocks; ++b) left_start[b + 1] = left_start[b] + n_left[b];
   const int64_t middle = left_start[n_blocks];
   parallel_for(n_blocks, n_threads, kNanosecondsPerRow * kBlock / 2, [&](int64_t block) {
     const int64_t first = begin + block * kBlock;
-    const int64_t last = std::min(end, first + kBlock);
-    std::copy_n(scratch_ + first, n_left[block], rows_.begin() + left_start[block]);
     const int64_t rights_before = (first - begin) - (left_start[block] - begin);
-    std::reverse_copy(scratch_ + first + n_left[block], scratch_ + last,
-                      rows_.begin() + middle + rights_before);
+    copy_block(first, n_left[block], std::min(end, first + kBlock), left_start[block],
+               middle + rights_before);
   });
   return middle;
 }

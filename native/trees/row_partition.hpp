@@ -35,6 +35,10 @@ class RowPartition {
   int64_t split_by(const Code* codes, int64_t begin, int64_t end, const uint8_t* goes_left,
                    int n_threads);
 
+  template <typename Code>
+  int64_t split_block(const Code* codes, int64_t first, int64_t last, const uint8_t* goes_left);
+  void copy_block(int64_t first, int64_t n_left, int64_t last, int64_t left, int64_t right);
+
   const BinnedMatrix& binned_;
   std::vector<int32_t> rows_;
   int32_t* scratch_ = nullptr;

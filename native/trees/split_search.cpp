@@ -127,7 +127,9 @@ struct Workspace {
     return n;
   }
 
-  // Looks at them roughly. `n_rows` says how many bins can be occupied.
+  // Looks at them roughly, by kScores, one of the functions of rough_scores.hpp. `n_rows` says how
+  // many bins can be occupied.
+  template <auto kScores>
   FirstLook look(const int64_t* histogram, int32_t n, int64_t missing, int64_t total,
                  int64_t n_rows, const Units& units) {
     const double min_hessian = std::min(std::ceil(units.min_weight / units.hessian), 0x1p30);
@@ -136,8 +138,8 @@ struct Workspace {
     const bool listed = n_rows < n && can_list_occupied();
     if (listed) n = list_occupied(histogram, n, bin.data(), occupied.data());
     const float greatest =
-        rough_scores(listed ? occupied.data() : histogram, n, missing, total, rough_units,
-                     {left.data(), rough.data(), rough_of_block.data()});
+        kScores(listed ? occupied.data() : histogram, n, missing, total, rough_units,
+                {left.data(), rough.data(), rough_of_block.data()});
     const double unit = units.gradient * units.gradient / units.hessian;
     const double most = greatest > 0.0f ? greatest * unit * (1.0 + 2 * kRoughError) : kNone;
     return {n, listed, greatest, most};
@@ -253,7 +255,7 @@ void SplitSearch::consider(const Candidates& c, const NodeSums& node, const Grad
     const auto [begin, end] = c.row_counts ? with_enough_rows(c) : std::pair(0, c.n);
     const int64_t before = std::accumulate(c.bins, c.bins + begin, missing);
     const FirstLook seen =
-        space.look(c.bins + begin, end - begin, before, c.total, node.n_rows, units);
+        space.look<rough_scores>(c.bins + begin, end - begin, before, c.total, node.n_rows, units);
     if (seen.most == kNone || seen.most < node_score + std::max(c.least_gain, best.gain)) return;
     n = space.list_promising(seen, begin);
   } else {
@@ -388,7 +390,7 @@ double SplitSearch::most_gain(int32_t feature, const NodeBins& node_bins,
                   least_weight(*units)};
   Workspace& space = workspace(n_bins);
   const auto most = [&](int32_t n, int64_t left) {
-    return n > 0 ? space.look(bins, n, left, total, node.n_rows, own).most : kNone;
+    return n > 0 ? space.look<greatest_rough_score>(bins, n, left, total, node.n_rows, own).most : kNone;
   };
   double score = most(n_bins - 1 + (missing != 0 && can_split_missing(feature) ? 1 : 0), 0);
   if (missing != 0) score = std::max(score, most(n_bins - 1, missing));

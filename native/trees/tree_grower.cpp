@@ -14,6 +14,20 @@ namespace {
 
 constexpr uint64_t kNoiseSeed = 0x6e6f697365;
 
+// The rows of a matrix that are not among some, which ascend.
+std::vector<int32_t> other_rows(const int32_t* rows, int64_t n_rows, int64_t n_all) {
+  std::vector<int32_t> others;
+  others.reserve(n_all - n_rows);
+  for (int32_t row = 0; row < n_all; ++row) {
+    if (n_rows > 0 && *rows == row) {
+      ++rows, --n_rows;
+    } else {
+      others.push_back(row);
+    }
+  }
+  return others;
+}
+
 }  // namespace
 
 TreeGrower::TreeGrower(std::shared_ptr<const BinnedMatrix> binned, GrowOptions options,
@@ -65,7 +79,7 @@ Tree TreeGrower::grow(const float* gradients, const float* hessians, const int32
   const GradientOptions packing{state_.options.least_squares_splits, n_rows, seed,
                                 state_.n_threads};
   pack_gradients(gradients, hessians, binned.n_rows, state_.share, packing, state_.packed);
-  leaf_of_row_.resize(binned.n_rows);
+  leaf_of_row_.resize(binned.n_rows);  // once: Python has a view
   state_.partition.reset(rows, n_rows, leaf_of_row_.data(), state_.n_threads);
   state_.features.start_tree(seed);
   state_.interactions.start_tree();
@@ -83,9 +97,9 @@ Tree TreeGrower::grow(const float* gradients, const float* hessians, const int32
                                             : node_growth_.grow(tree);
   set_node_values(state_, leaves, gradients, hessians, tree, leaf_of_row_.data());
   if (!state_.samples_all_rows) {
-    const std::vector<int32_t> all = apply_tree(tree, binned, state_.n_threads);
-    std::copy(all.begin(), all.end(),
-              leaf_of_row_.begin());  // Python has a view: do not reallocate
+    const std::vector<int32_t> others = other_rows(rows, n_rows, binned.n_rows);
+    apply_tree(tree, binned, others.data(), std::ssize(others), state_.n_threads,
+               leaf_of_row_.data());
   }
   binned.release();
   return tree;
