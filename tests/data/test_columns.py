@@ -22,7 +22,7 @@ from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.datasets import make_ranking
 from rankgrove.errors import DataError, DataWarning, ModelError
-from rankgrove.rankers.base.fit_key import model_digest
+from rankgrove.rankers.base.parameter_encoding import model_digest
 
 X = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
 NAMES = ("bm25", "clicks", "length")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 import types
 
+import numpy as np
 import pytest
 
 import rankgrove
+from rankgrove.experiments import running, study
 from rankgrove.experiments.study import make_study
 from rankgrove.forests import criteria
 from rankgrove.metrics import registry as metrics
@@ -98,6 +100,19 @@ OWN = {
     "default": lambda own: ("own-default", "map"),
     "criterion by default": lambda own: ("own-forest", "map"),
     "function": lambda own: (rankgrove.BROOF(initial_weights=own.weights), "map"),
+    "member by name": lambda own: ("bagged:ranker=own-mart", "map"),
+    "members by name": lambda own: ("blend:rankers=[mart;[own-mart:n_estimators=3]]", "map"),
+    "member": lambda own: (rankgrove.Bagged(ranker=own.OwnMART()), "map"),
+    "members": lambda own: (rankgrove.Blend(rankers=["mart", own.OwnMART()]), "map"),
+    "member of a member": lambda own: ("bagged:ranker=[bagged:ranker=own-mart]", "map"),
+    "function of a member": lambda own: (
+        rankgrove.Blend(rankers=["mart", rankgrove.BROOF(initial_weights=own.weights)]),
+        "map",
+    ),
+    "metric of a member": lambda own: (
+        "bagged:ranker=[coordinate-ascent:metric=first-label]",
+        "map",
+    ),
 }
 
 
@@ -118,6 +133,49 @@ def test_nothing_old_is_passed_off_as_new(define, tiny_data, tmp_path):
     first = values("2")
     assert (values("4") == 2 * first).all()
     assert (values("2") == first).all()
+
+
+def test_scores_follow_the_rows_of_their_file(tmp_path):
+    """The rows that are kept are the same, but one that is dropped stands elsewhere."""
+    kept = [f"{row % 2} qid:{row // 4} 1:{row}" for row in range(24)]
+    (tmp_path / "scores.txt").write_text("\n".join(map(str, np.random.default_rng(0).random(25))))
+
+    def values(rows, out):
+        (tmp_path / "data.txt").write_text("\n".join(rows) + "\n")
+        spec = f"scores:{tmp_path / 'scores.txt'}"
+        options = {"folds": 3, "metrics": "ndcg@1", "negative_labels": "drop"}
+        found = rankgrove.compare(tmp_path / "data.txt", [spec], out=out, **options)
+        return found.frame("query")["ndcg@1"].tolist()
+
+    first = values(["-1 qid:0 1:0", *kept], tmp_path / "out")
+    again = values([*kept, "-1 qid:5 1:0"], tmp_path / "out")
+    assert again == values([*kept, "-1 qid:5 1:0"], None) != first
+
+
+def test_a_fit_is_described_alike_whichever_repeat_it_was_first(tiny_data, tmp_path):
+    """Fits of a repeat are those of another study with that seed, which reads their splits."""
+    folds = list(rankgrove.kfold(tiny_data, 3, seed=0))
+    chosen = {"best_features": 1, "feature_order": "study", "seed": 1, "metrics": "ndcg@3"}
+    rankgrove.compare(folds, ["mart:n_estimators=2"], metrics="ndcg@3", repeats=2, out=tmp_path)
+    rankers = ["mart:n_estimators=2", "rf-point:n_estimators=2"]
+    used = rankgrove.compare(folds, rankers, out=tmp_path, **chosen)
+    fresh = rankgrove.compare(folds, rankers, **chosen)
+    assert [len(cell.outcome.splits) for cell in used.cells] == [1] * 6
+    assert used.frame("query").equals(fresh.frame("query"))
+
+
+def test_the_order_of_features_of_another_build_is_not_used(tiny_data, tmp_path, monkeypatch):
+    folds = list(rankgrove.kfold(tiny_data, 3, seed=0))[:1]
+
+    def compare():
+        options = {"best_features": 1, "metrics": "ndcg@3", "out": tmp_path}
+        rankgrove.compare(folds, ["mart:n_estimators=2"], **options)
+        return len(list((tmp_path / ".views").iterdir()))
+
+    assert compare() == 1
+    for module in (running, study):
+        monkeypatch.setattr(module, "build_digest", lambda: "another", raising=False)
+    assert compare() == 2
 
 
 def test_code_of_rankgrove_is_no_part_of_a_key(tiny_study):

@@ -122,6 +122,13 @@ def test_what_is_fitted_already_may_have_seen_the_test_data(tmp_path):
     for given_as in ({"use": "igbrt", "forest": forest}, f"igbrt:forest={tmp_path / 'f.rg'}"):
         with pytest.raises(ValueError, match="forest of igbrt is a fitted RandomForest"):
             as_spec(given_as)
+    for ranker in (
+        rankgrove.IGBRT(forest=forest),
+        rankgrove.Blend(rankers=["mart", forest]),
+        f"bagged:ranker=[igbrt:forest={tmp_path / 'f.rg'}]",
+    ):
+        with pytest.raises(ValueError, match="is a fitted RandomForest, which may have seen"):
+            as_spec(ranker)
 
 
 @given(st.lists(st.floats(0.001, 10), min_size=1, max_size=5, unique=True))

@@ -315,7 +315,7 @@ def _provenance(
 ) -> dict[str, Any]:
     """Return the record of the training for the model file."""
     from rankgrove.data.reading.loading import files_in, is_folder
-    from rankgrove.rankers.base.fit_key import model_digest
+    from rankgrove.rankers.base.parameter_encoding import model_digest
     from rankgrove.rankers.base.provenance import feature_ranges, make_provenance
 
     given = [path for path in (*arguments.data, arguments.valid, arguments.test) if path]

@@ -20,9 +20,8 @@ from rankgrove.distributed.tree_sharing import CollectiveTreeSharer, seed_of_rou
 from rankgrove.errors import ModelError, WorkerError
 from rankgrove.forests.growing import sharing_trees
 from rankgrove.rankers.base.estimator import BaseRanker
-from rankgrove.rankers.base.fit_key import model_digest
 from rankgrove.rankers.base.fitting import FitOptions
-from rankgrove.rankers.base.parameter_encoding import encoded_params
+from rankgrove.rankers.base.parameter_encoding import encoded_params, model_digest
 from rankgrove.training.fit_workers import FitWorkers
 from rankgrove.training.journal import Journal, OnStep
 from rankgrove.workers.communicator import Communicator

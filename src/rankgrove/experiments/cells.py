@@ -22,7 +22,6 @@ from rankgrove.errors import DataWarning, ModelError
 from rankgrove.experiments.convergence import convergence
 from rankgrove.experiments.memory import PeakMemory
 from rankgrove.experiments.peers import fit_peer
-from rankgrove.experiments.sources import RowsOf
 from rankgrove.experiments.specs import MODEL, PEER_LIBRARIES, SCORES
 from rankgrove.experiments.study import Cell
 from rankgrove.experiments.views import viewed
@@ -151,7 +150,6 @@ def run_cell(
     cell: Cell,
     fold: Fold,
     *,
-    test_rows: RowsOf | None = None,
     n_jobs: int | None = None,
     callbacks: list[Any] | None = None,
     kept: CacheEntry | None = None,
@@ -160,7 +158,6 @@ def run_cell(
 
     Parameters
     ----------
-    test_rows : of the fold in their file, for a file of scores
     callbacks : called after each step of rankers that learn in steps
     kept : where cells of the fold keep what they share, see ``views``
     """
@@ -171,7 +168,7 @@ def run_cell(
             relaying_warnings(lambda kind, text: relayed.update({text: kind})),
         ):
             seen = viewed(fold, cell.view, kept, n_jobs)
-            outcome = _outcome(cell, seen, test_rows, n_jobs, callbacks)
+            outcome = _outcome(cell, seen, n_jobs, callbacks)
         outcome.peak_memory = memory.peak
     except Exception as error:
         outcome = CellOutcome(error=reason(error))
@@ -180,13 +177,9 @@ def run_cell(
 
 
 def _outcome(
-    cell: Cell,
-    fold: Fold,
-    test_rows: RowsOf | None,
-    n_jobs: int | None,
-    callbacks: list[Any] | None,
+    cell: Cell, fold: Fold, n_jobs: int | None, callbacks: list[Any] | None
 ) -> CellOutcome:
-    fitted = fit_cell(cell, fold, test_rows, n_jobs, callbacks)
+    fitted = fit_cell(cell, fold, n_jobs, callbacks)
     outcome = CellOutcome(fit_seconds=fitted.seconds, n_steps=fitted.n_steps)
     if cell.spec.trained:
         outcome.validation = _validation(cell, fold, fitted, n_jobs)
@@ -210,7 +203,7 @@ def _outcome(
     outcome.top = _leading(fold.test, scores)
     if cell.view.sample is not None:
         outcome.scores = fold.test.groups.grouped(scores)
-    if fitted.ranker is not None and (cell.repeat == 0 or cell.view.curve):
+    if fitted.ranker is not None:
         _describe(outcome, fitted, fold, cell)
     return outcome
 
@@ -218,14 +211,13 @@ def _outcome(
 def fit_cell(
     cell: Cell,
     fold: Fold,
-    test_rows: RowsOf | None = None,
     n_jobs: int | None = None,
     callbacks: list[Any] | None = None,
 ) -> Fitted:
     """Train the ranker of a cell."""
     library = cell.spec.library
     if library == SCORES:
-        return _scores_of(cell, fold.test, test_rows)
+        return _scores_of(cell, fold.test)
     if library == MODEL:
         return _model_of(cell)
     if library in PEER_LIBRARIES:
@@ -296,11 +288,11 @@ def _model_of(cell: Cell) -> Fitted:
     )
 
 
-def _scores_of(cell: Cell, test: Dataset, rows: RowsOf | None) -> Fitted:
+def _scores_of(cell: Cell, test: Dataset) -> Fitted:
     if cell.scores is not None:
         given = cell.scores
         return Fitted(lambda data, threads: given)
-    path = cell.given_path()
+    path, rows = cell.given_path(), cell.test_rows
     if rows is None or (rows.divided and "{fold}" in cell.spec.target):
         scores = read_scores(path, test.n_rows)
     else:

@@ -130,7 +130,7 @@ def fit_best(study: Study, comparison: Comparison, n_jobs: int | None = None) ->
     for cell in study.cells(fold):
         if cell.spec.label == label and cell.all_params == params:
             seen = viewed(parts, cell.view, n_jobs=n_jobs)
-            fitted = fit_cell(cell, seen, fold.test_rows, n_jobs)
+            fitted = fit_cell(cell, seen, n_jobs)
             if fitted.ranker is None:
                 raise ValueError(
                     f"the best is {label}, which rankgrove cannot save: to save the best of the "

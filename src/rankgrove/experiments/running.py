@@ -16,6 +16,7 @@ import numpy.typing as npt
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
+from rankgrove._build import build_digest
 from rankgrove._optional import require
 from rankgrove.data.matrix.cache import CacheEntry, FolderCacheEntry, TemporaryCacheEntry
 from rankgrove.data.reading.folds import Fold
@@ -25,7 +26,7 @@ from rankgrove.experiments.memory import limit_memory
 from rankgrove.experiments.own_modules import OwnModules
 from rankgrove.experiments.progress import NoProgress, StudyProgress
 from rankgrove.experiments.queries import TestQueries
-from rankgrove.experiments.sources import RowsOf, StudyFold
+from rankgrove.experiments.sources import StudyFold
 from rankgrove.experiments.store import CellResult, Store
 from rankgrove.experiments.study import Cell, Study
 from rankgrove.experiments.study_warnings import StudyWarnings
@@ -114,7 +115,6 @@ class CellJob:
 
     cell: Cell
     fold: str
-    test_rows: RowsOf | None
     n_jobs: int | None
     memory_limit: int | None = None
     kept: CacheEntry | None = None
@@ -130,9 +130,7 @@ def run_job(job: CellJob) -> tuple[str, CellOutcome]:
     try:
         fold = _mapped(job.fold)
         with bin_cache(Path(job.fold).parent):
-            outcome = run_cell(
-                job.cell, fold, test_rows=job.test_rows, n_jobs=job.n_jobs, kept=job.kept
-            )
+            outcome = run_cell(job.cell, fold, n_jobs=job.n_jobs, kept=job.kept)
     except MemoryError as error:  # so little that not even the data can be mapped
         outcome = CellOutcome(error=reason(error))
     return job.cell.key, outcome
@@ -214,7 +212,6 @@ class StudyRun:
                     outcome = run_cell(
                         cell,
                         fold.parts,
-                        test_rows=fold.test_rows,
                         n_jobs=self.run.n_jobs,
                         callbacks=self.progress.begin(cell),
                         kept=shared,
@@ -229,7 +226,7 @@ def _shared_entry(fold: StudyFold, cells: list[Cell], folder: Path | None) -> Ca
     return (
         TemporaryCacheEntry()
         if folder is None
-        else FolderCacheEntry(folder / _VIEWS, fold.fingerprint)
+        else FolderCacheEntry(folder / _VIEWS, f"{fold.fingerprint} {build_digest()}")
     )
 
 
@@ -343,9 +340,7 @@ class _Feed:
                         continue
                     path = path or self._files.put(fold)
                     self._files.taken(path)
-                    job = CellJob(
-                        cell, path, fold.test_rows, run.n_jobs, run.share, shared, self._modules
-                    )
+                    job = CellJob(cell, path, run.n_jobs, run.share, shared, self._modules)
                     self.flying[cell.key] = job
                     study_run.progress.begin(cell)
                     yield job

@@ -37,7 +37,11 @@ from rankgrove.rankers.base.declaration import parameter_table
 from rankgrove.rankers.base.paper_settings import OWN, find_settings
 from rankgrove.rankers.base.parameter_encoding import MACHINE_PARAMETERS
 from rankgrove.rankers.base.parameters import Choice
-from rankgrove.rankers.base.ranker_text import split_outside_brackets, without_brackets
+from rankgrove.rankers.base.ranker_text import (
+    members_of,
+    split_outside_brackets,
+    without_brackets,
+)
 from rankgrove.rankers.base.registry import make_ranker, ranker_class
 
 PEER_LIBRARIES = ("lightgbm", "xgboost", "catboost", "sklearn")
@@ -192,6 +196,8 @@ def as_spec(given: Any) -> Spec:
     if isinstance(given, Spec):
         return given
     if isinstance(given, BaseRanker):
+        for name, value in given.get_params(deep=False).items():
+            _refuse_fitted(name, given.ranker_name, value)
         return Spec(given.ranker_name, given.ranker_name, estimator=given)
     if isinstance(given, Mapping):
         return _from_table(given)
@@ -322,13 +328,12 @@ def _with_paper(use: str, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_fitted(name: str, use: str, value: Any) -> None:
-    from rankgrove.rankers.base.estimator import BaseRanker
-
-    if isinstance(value, BaseRanker) and value.__sklearn_is_fitted__():
-        raise ValueError(
-            f"parameter {name} of {use} is a fitted {type(value).__name__}, which may have seen "
-            "the documents that others are tested on: give one that is not fitted"
-        )
+    for one in members_of({name: value}).values():
+        if one.__sklearn_is_fitted__():
+            raise ValueError(
+                f"parameter {name} of {use} is a fitted {type(one).__name__}, which may have seen "
+                "the documents that others are tested on: give one that is not fitted"
+            )
 
 
 def _refuse(name: str, use: str) -> None:

@@ -22,10 +22,17 @@ from rankgrove._addresses import Address, FilePath, file_path, is_address
 from rankgrove._build import build_digest
 from rankgrove.data.reading.folds import FOLD_ORDERS
 from rankgrove.experiments.peers import peer_version
-from rankgrove.experiments.sources import DEFAULT_FOLDS, StudyData, StudyFold, read_study_data
+from rankgrove.experiments.sources import (
+    DEFAULT_FOLDS,
+    RowsOf,
+    StudyData,
+    StudyFold,
+    read_study_data,
+)
 from rankgrove.experiments.specs import (
     OF_THE_STUDY,
     PEER_LIBRARIES,
+    SCORES,
     Spec,
     as_spec,
     blend_spec,
@@ -150,6 +157,7 @@ class Study:
                         fingerprint=fold.fingerprint,
                         view=self._view(spec, fold),
                         scores=None if spec.column is None else fold.scores[spec.column],
+                        test_rows=fold.test_rows if spec.library == SCORES else None,
                     )
 
     def _view(self, spec: Spec, fold: StudyFold) -> View:
@@ -171,6 +179,7 @@ class Cell:
     rounds : of early stopping, for rankers that learn in steps
     fingerprint : of the fold's content
     scores : of the test part, of a spec ``scores:column=...``
+    test_rows : of a spec ``scores:FILE``, the rows of the test part in the file of the data
     folder : where the path of a file of scores starts, also for a worker that stands elsewhere
     tested : whether the ranker is measured on the test part and described, or on the validation
         part alone
@@ -188,17 +197,18 @@ class Cell:
     fingerprint: str
     view: View = WHOLE
     scores: npt.NDArray[np.float64] | None = None
+    test_rows: RowsOf | None = None
     folder: Path = field(default_factory=Path.cwd)
     tested: bool = True
 
     @property
     def all_params(self) -> dict[str, Any]:
         """All parameters as values for JSON."""
-        return encoded(self._given(deep=False))
+        return encoded(self._given())
 
-    def _given(self, deep: bool) -> dict[str, Any]:
-        """Return all parameters unchanged; ``deep`` adds those of parameters that are rankers."""
-        given = {} if self.spec.estimator is None else self.spec.estimator.get_params(deep=deep)
+    def _given(self) -> dict[str, Any]:
+        """Return all parameters unchanged."""
+        given = {} if self.spec.estimator is None else self.spec.estimator.get_params(deep=False)
         return {**given, **self.params}
 
     @cached_property
@@ -225,14 +235,14 @@ class Cell:
 
     def _code(self) -> dict[str, Any]:
         """Return all parameters, and the user's classes that are trained or measure."""
-        given = self._given(deep=True)
+        given = self._given()
         classes = {f"metric {metric}": type(metric) for metric in self.metrics}
         if self.spec.library is None:
             estimator = self.spec.estimator
             ranker = ranker_class(self.spec.use) if estimator is None else type(estimator)
             classes[f"ranker {self.spec.use}"] = ranker
             if is_users(ranker) and estimator is None:
-                given = {**ranker().get_params(deep=True), **given}
+                given = {**ranker().get_params(deep=False), **given}
         return {**given, **{name: cls for name, cls in classes.items() if is_users(cls)}}
 
     def given_path(self) -> FilePath:
@@ -380,4 +390,7 @@ def _given_digest(cell: Cell) -> str:
         content = cell.given_path().read_bytes() if cell.scores is None else cell.scores.tobytes()
     except OSError as error:
         return f"{error.strerror}"
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
+    digest = hashlib.blake2b(content, digest_size=16)
+    if cell.test_rows is not None:
+        digest.update(repr(cell.test_rows[1:]).encode() + cell.test_rows.rows.tobytes())
+    return digest.hexdigest()

@@ -192,7 +192,7 @@ class _Fits:
             time.sleep(0.2)  # another process is at it
 
     def _computed(self, cell: Cell, fold: StudyFold) -> CellOutcome:
-        outcome = run_cell(cell, fold.parts, test_rows=fold.test_rows, n_jobs=self.n_jobs)
+        outcome = run_cell(cell, fold.parts, n_jobs=self.n_jobs)
         self.store.finish(cell.key, outcome)
         return outcome
 

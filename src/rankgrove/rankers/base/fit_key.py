@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from rankgrove.forests.criteria import find_criterion
 from rankgrove.metrics.parsing import metric
-from rankgrove.models.model import Model, pack_model
 from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fitting import Fit
-from rankgrove.rankers.base.parameter_encoding import encoded_params
+from rankgrove.rankers.base.parameter_encoding import encoded_params, model_digest
+from rankgrove.rankers.base.ranker_text import members_of
 from rankgrove.training.code_digest import code_digest, is_users
 from rankgrove.trees.binning import Bins
 
@@ -35,7 +35,7 @@ def fit_key(ranker: BaseRanker, fit: Fit, bins: Bins) -> dict[str, Any]:
     return {
         "ranker": ranker.ranker_name,
         "params": hashlib.sha256(json.dumps(params, sort_keys=True).encode()).hexdigest(),
-        "functions": code_digests(ranker.get_params(deep=True)),
+        "functions": code_digests(ranker.get_params(deep=False)),
         "random_state": seed if isinstance(seed, int) else None,
         "seed": fit.seed,
         "rows": fit.shard.n_rows,
@@ -65,21 +65,17 @@ def _checksum(values: npt.NDArray[np.float64], fit: Fit) -> int:
         return int(fit.shard.sum([np.sum(values.view(np.int64) * places)])[0])
 
 
-def model_digest(model: Model) -> str:
-    """Return a digest of everything that a model file stores of a model."""
-    values, arrays = pack_model(model)
-    digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode())
-    for name in sorted(arrays):
-        digest.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
-    return digest.hexdigest()
-
-
 def code_digests(params: Mapping[str, Any]) -> dict[str, str]:
     """Return the digest of each parameter that is code: a function or a user's class.
 
-    Names of Python metrics and criteria are resolved to their functions, rankers to their classes.
+    Names of Python metrics and criteria are resolved to their functions, rankers to their classes;
+    parameters of rankers among them count, too.
     """
-    code = {name: _code_of(name, value) for name, value in sorted(params.items())}
+    every = dict(params)
+    for place, member in members_of(params).items():
+        own = member.get_params(deep=False)
+        every |= {place: member, **{f"{place} {name}": value for name, value in own.items()}}
+    code = {name: _code_of(name, value) for name, value in sorted(every.items())}
     return {name: code_digest(value) for name, value in code.items() if value is not None}
 
 

@@ -91,7 +91,7 @@ def records_of(
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     params = {k: v for k, v in encoded_params(ranker).items() if k not in unimportant}
-    facts = [params, code_digests(ranker.get_params(deep=True)), fit.seed, fit.evaluation.patience]
+    facts = [params, code_digests(ranker.get_params(deep=False)), fit.seed, fit.evaluation.patience]
     facts += [[one.name, list(one.evaluators)] for one in fit.evaluation.sets]
     inputs = [fit.data, *(one.data for one in fit.evaluation.sets)]
     content = digest_of(chain.from_iterable(map(_arrays_of, inputs)))

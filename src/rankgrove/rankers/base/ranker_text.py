@@ -6,7 +6,7 @@ brackets, and so does a ranker within a ranker: ``bagged:ranker=[rf-list:n_estim
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,6 +118,23 @@ def made_ranker(value: BaseRanker | str, parameter: str, owner: str, seed: int) 
     if ranker.random_state is None:
         ranker.random_state = seed
     return ranker
+
+
+def members_of(params: Mapping[str, Any]) -> dict[str, BaseRanker]:
+    """Return the rankers among parameters, at any depth, by where they are.
+
+    They are objects, or texts of the parameters ``ranker`` and ``rankers``.
+    """
+    found: dict[str, BaseRanker] = {}
+    for name, value in params.items():
+        for number, one in enumerate(value if isinstance(value, list | tuple) else [value]):
+            is_text = isinstance(one, str) and name in ("ranker", "rankers")
+            member = read_ranker(one) if is_text else one
+            if isinstance(member, BaseRanker):
+                place = f"{name} {number}"
+                inner = members_of(member.get_params(deep=False))
+                found |= {place: member, **{f"{place} {path}": m for path, m in inner.items()}}
+    return found
 
 
 def texts_of(rankers: Sequence[BaseRanker | str]) -> list[str]:
