@@ -396,6 +396,20 @@ def test_a_metric_that_cannot_judge_the_data_stops_the_study_before_training(tin
         rankgrove.compare(tiny_data, "mart", metrics="err", label_shift=1)
 
 
+@pytest.mark.parametrize("alpha", [0, 1, 5, -0.05, float("nan")])
+def test_a_level_of_significance_that_is_none_is_refused(tiny_data, alpha):
+    """With 5, any difference would be called significant; with NaN, none."""
+    rankers = ["mart:n_estimators=1", "single-feature"]
+    with pytest.raises(ValueError, match="alpha must lie between 0 and 1"):
+        rankgrove.compare(tiny_data, rankers, alpha=alpha, folds=3)
+
+
+def test_an_unknown_test_is_refused_before_anything_is_fitted(tiny_data, tmp_path):
+    with pytest.raises(ValueError, match="significance_test must be one of .* not 'f'"):
+        rankgrove.compare(tiny_data, ["mart"], significance_test="f", folds=3, out=tmp_path / "out")
+    assert not (tmp_path / "out" / "study.sqlite").exists()
+
+
 def test_what_makes_no_study_is_refused(tiny_data):
     for arguments, message in (
         ({"rankers": []}, "no ranker"),

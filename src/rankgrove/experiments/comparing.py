@@ -92,10 +92,9 @@ def compare(
     options = {name: value for name, value in given.items() if name in NAMES}
     study = make_study(data, rankers, **options, **load_options)
     run = Run(workers=workers, backend=backend, n_jobs=n_jobs, memory_limit=memory_limit)
+    significance = Significance(significance_test, alpha)
     with Store(out) as store:
-        return compare_study(
-            study, store, run, Significance(significance_test, alpha), verbose=verbose
-        )
+        return compare_study(study, store, run, significance, verbose=verbose)
 
 
 def compare_study(

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from rankgrove.experiments.queries import TestQueries
 from rankgrove.experiments.significance import (
+    TESTS,
     PairTable,
     compare_pairs,
     query_means,
@@ -47,6 +48,14 @@ class Significance:
 
     test: str = "randomisation"
     alpha: float = 0.05
+
+    def __post_init__(self) -> None:
+        if self.test not in TESTS:
+            raise ValueError(
+                f"significance_test must be one of {', '.join(TESTS)}, not {self.test!r}"
+            )
+        if not 0 < self.alpha < 1:
+            raise ValueError(f"alpha must lie between 0 and 1, as 0.05 does, not {self.alpha!r}")
 
 
 @dataclass(frozen=True, eq=False)

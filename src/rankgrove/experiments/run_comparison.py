@@ -52,6 +52,7 @@ def compare_runs(
     if baseline is not None and baseline not in runs:
         raise ValueError(f"the baseline {baseline!r} is none of {', '.join(runs)}")
     chosen = metric_list(metrics, preset)
+    significance = Significance(significance_test, alpha)
     judged = read_judgments(judgments)
     matched = {label: match_run(judged, run) for label, run in runs.items()}
     _tell_queries_of_one_side(matched)
@@ -74,7 +75,7 @@ def compare_runs(
     }
     cells = [_cell(name, label, measured) for label, measured in found.items()]
     queries = {name: _queries(next(iter(found.values())))}
-    return Comparison(study, cells, queries, Significance(significance_test, alpha))
+    return Comparison(study, cells, queries, significance)
 
 
 def _tell_queries_of_one_side(matched: Mapping[str, MatchedRun]) -> None:
