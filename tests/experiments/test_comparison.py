@@ -405,7 +405,7 @@ def test_a_level_of_significance_that_is_none_is_refused(tiny_data, alpha):
 
 
 def test_an_unknown_test_is_refused_before_anything_is_fitted(tiny_data, tmp_path):
-    with pytest.raises(ValueError, match="significance_test must be one of .* not 'f'"):
+    with pytest.raises(ValueError, match=r"significance_test must be one of .* not 'f'"):
         rankgrove.compare(tiny_data, ["mart"], significance_test="f", folds=3, out=tmp_path / "out")
     assert not (tmp_path / "out" / "study.sqlite").exists()
 
