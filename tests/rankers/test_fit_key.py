@@ -71,6 +71,9 @@ LOOKED_UP = {
     " def run(self, doc): return self.half(doc.y)\nf = Helper().run",
     "a base class": "class Base:\n @property\n def step(self): return VALUE\n"
     "class Helper(Base):\n def __call__(self, doc): return self.step * doc.y\nf = Helper()",
+    "an attribute in a slot": "class Helper:\n __slots__ = ('step',)\n"
+    " def __init__(self): self.step = VALUE\n"
+    " def __call__(self, doc): return self.step * doc.y\nf = Helper()",
     "an enclosed function": "def wrapped(g): return lambda doc: g(doc.y)\n"
     "f = wrapped(lambda y: VALUE * y)",
     "functions that call each other": "def even(n): return n == VALUE or odd(n - 1)\n"

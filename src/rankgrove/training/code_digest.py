@@ -9,7 +9,7 @@ import importlib.util
 import re
 import sys
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, MemberDescriptorType, ModuleType
 from typing import Any
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -68,8 +68,8 @@ class _Reader:
         """Describe a callable that is no function: a class, an object, a builtin."""
         is_class = isinstance(value, type)
         code = getattr(type(value).__call__, "__code__", None)
-        state = vars(value) if hasattr(value, "__dict__") and not is_class else None
-        text = repr(value) if state is None else _ADDRESS.sub("", repr(value))
+        state = None if is_class else _state(value)
+        text = _ADDRESS.sub("", repr(value))
         facts = text, self._held(state), None if code is None else _code_facts(code)
         members = self._members(value if is_class else type(value))
         return (*facts, members) if members else facts
@@ -183,6 +183,18 @@ def _behind(member: Any) -> Any:
     if isinstance(member, functools.cached_property):
         return member.func
     return getattr(member, "__func__", member)
+
+
+def _state(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object, also those in slots."""
+    slots = {
+        name: getattr(value, name)
+        for base in type(value).__mro__
+        if "__slots__" in vars(base)
+        for name, member in vars(base).items()
+        if isinstance(member, MemberDescriptorType) and hasattr(value, name)
+    }
+    return {**slots, **getattr(value, "__dict__", {})}
 
 
 def _content(value: Any) -> str:
