@@ -160,3 +160,12 @@ def test_every_parameter_of_a_ranker_has_a_flag(ranker):
 def test_every_verb_has_examples():
     for verb in VERBS:
         assert f"rankgrove {verb}" in (verb_parser(verb).epilog or ""), verb
+
+
+def test_an_option_of_several_words_may_be_repeated():
+    """As --metric may: the first words would be dropped without a message."""
+    for verb, parser in parsers():
+        for action in parser._actions:
+            if action.option_strings and action.nargs in ("+", "*"):
+                found = (verb, action.option_strings[-1], type(action).__name__)
+                assert found == (*found[:2], "_ExtendAction")

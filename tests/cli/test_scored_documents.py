@@ -102,3 +102,13 @@ def test_a_run_lists_each_document_of_a_query_once(folder, capsys):
     assert f"the document {ids[first]!r} of the query" in capsys.readouterr().err
     assert not (folder / "again.run").exists()
     assert main([*command, "--out", str(folder / "again.csv")]) == 0
+
+
+@pytest.mark.parametrize("name", ["out.npy", "out.csv.gz", "out.arrow", "out.JSON"])
+def test_text_is_not_written_under_the_suffix_of_another_format(folder, name, capsys):
+    command = ["predict", str(folder / "model.rg"), str(folder / "test.parquet")]
+    with pytest.raises(SystemExit):
+        main([*command, "--out", str(folder / name)])
+    suffix = name[name.rindex(".") :].lower()
+    assert f"scores are not written as {suffix}:" in capsys.readouterr().err
+    assert not (folder / name).exists()

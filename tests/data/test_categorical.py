@@ -130,6 +130,24 @@ def test_scores_depend_on_values_not_on_codes_order_or_type():
     np.testing.assert_array_equal(one.compile().predict(array.astype(np.float32)), expected)
 
 
+@pytest.mark.parametrize("score", [MODEL.predict, MODEL.compile().predict])
+def test_lists_may_hold_texts_beside_numbers(score):
+    rows = FRAME[[*NAMES, "price"]].astype(object).to_numpy().tolist()
+    np.testing.assert_array_equal(score(rows), SCORES)
+    with pytest.raises(DataError, match="X must hold numbers: .* inhomogeneous"):
+        score([rows[0], rows[1][:3]])
+    with pytest.raises(DataError, match="column '0' mixes"):
+        score([rows[1], [0, *rows[1][1:]]])
+
+
+def test_columns_without_a_frame_are_refused():
+    X = FRAME[["store", "price"]]
+    ranker = rg.LambdaMART(n_estimators=3)
+    for columns in (X.to_dict("list"), X.to_records(index=False)):
+        with pytest.raises(DataError, match=r"pandas\.DataFrame\(X\) makes a frame of it"):
+            ranker.fit(columns, FRAME.label, FRAME.qid)
+
+
 def test_missing_and_unseen_values_score_alike_and_are_counted():
     X = FRAME[[*NAMES, "price"]].copy()
     X.loc[:, "brand"] = None

@@ -185,6 +185,19 @@ def test_a_quote_inside_a_field_is_an_ordinary_character(read, small_blocks):
     assert read(text, doc_id="note").doc_ids[99] == '99" screen'
 
 
+def test_quoted_fields_of_numbers_are_missing_beside_categories(read, small_blocks):
+    """As write.csv of R and databases write them; among categories, they are values."""
+    text = "qid,label,a,b\n" + '"1","2","",""\n"1","0","NA","NA"\n"2","1","1e3","x"\n' * 20
+    data = read(text, categorical=["b"])
+    np.testing.assert_array_equal(data.X[:3, 0], np.array([np.nan, np.nan, 1000], np.float32))
+    assert sorted(data.categories[1].values) == ["", "NA", "x"]
+    assert data.feature_names == ("a", "b")
+    lines = text.splitlines()
+    lines[30] = '"2","1","many","x"'
+    with pytest.raises(DataError, match=r"line 31: column 'a' must hold numbers.*'many'"):
+        read("\n".join(lines), categorical=["b"])
+
+
 def test_errors_name_the_line_also_far_behind_the_first_block(read, small_blocks):
     lines = ["label,qid,a", *["1,1,2.5"] * 40, "1,1,many", "1,1,2"]
     with pytest.raises(DataError, match=r"line 42: column 'a' must hold numbers.*'many'"):

@@ -64,7 +64,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "data", nargs="+", action=DataPaths, metavar="DATA", help="file or folder of folds"
     )
     add_ranker_option(parser, required=True)
-    parser.add_argument("--points", nargs="+", type=float, metavar="X", help="where to measure")
+    parser.add_argument(
+        "--points",
+        nargs="+",
+        action="extend",
+        type=float,
+        metavar="X",
+        help="where to measure",
+    )
     add_metric_option(parser, ["ndcg@10"])
     add_preset_option(parser)
     add_fold_options(parser)

@@ -56,7 +56,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     question.add_argument("--document", metavar="A", help="a document of the query: id or @rank")
     question.add_argument("--above", metavar="B", help="another one, to compare the first with")
     question.add_argument("--permutation", action="store_true", help="permutation importances")
-    question.add_argument("--dependence", nargs="+", metavar="FEATURE", help="one or two features")
+    question.add_argument(
+        "--dependence",
+        nargs="+",
+        action="extend",
+        metavar="FEATURE",
+        help="one or two features",
+    )
     question.add_argument("--interactions", action="store_true", help="pairs of features")
     details = parser.add_argument_group("details")
     add_metric_option(details, ["ndcg@10"])

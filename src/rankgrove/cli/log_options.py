@@ -72,8 +72,10 @@ def _argument_of(name: str, choices: tuple[str, ...]) -> dict[str, Any]:
     if name == "queries":
         return {"metavar": "FILE", "type": _queries}
     if name == "raters":
-        return {"nargs": "+", "metavar": "COLUMN"}
-    return {"nargs": "+", "metavar": "NAME"} if name == "click_actions" else {"metavar": "NAME"}
+        return {"nargs": "+", "action": "extend", "metavar": "COLUMN"}
+    if name == "click_actions":
+        return {"nargs": "+", "action": "extend", "metavar": "NAME"}
+    return {"metavar": "NAME"}
 
 
 def _queries(text: str) -> list[str] | dict[str, str]:

@@ -75,7 +75,7 @@ def _argument_of(type: Any, choices: tuple[Any, ...] | None) -> dict[str, Any]:
         return {"choices": given, "type": given[0].__class__}
     members = get_args(type)
     if Sequence[str] in members:
-        return {"nargs": "+", "metavar": "COLUMN"}
+        return {"nargs": "+", "action": "extend", "metavar": "COLUMN"}
     if str in members:
         return {"metavar": "COLUMN" if int in members else "NAME"}
     return {"type": int, "metavar": "N"}

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 from rankgrove._addresses import file_path
 from rankgrove.cli.options import add_column_options, add_threads_option
 from rankgrove.cli.paths import DataPaths, one_source, refuse_overwriting
-from rankgrove.cli.scored_documents import holds_ids, write_scored
+from rankgrove.cli.scored_documents import holds_ids, scores_out_path, write_scored
 
 EXAMPLES = """\
   rankgrove predict model.rg test.txt --out scores.txt
@@ -40,7 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "standard input",
     )
     parser.add_argument(
-        "--out", metavar="FILE", help="file to write (default, or -: standard output)"
+        "--out",
+        metavar="FILE",
+        type=scores_out_path,
+        help="file to write (default, or -: standard output)",
     )
     parser.add_argument(
         "--n-steps",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,23 @@ if TYPE_CHECKING:
     from rankgrove.data.core.dataset import Dataset
 
 SUFFIXES = (".run", ".trec", ".csv", ".tsv", ".parquet")
+
+
+_OTHER_SUFFIXES = frozenset(
+    {".npy", ".npz", ".feather", ".arrow", ".ipc", ".pq", ".json", ".jsonl", ".ndjson", ".xlsx"}
+    | {".gz", ".bz2", ".xz", ".zst"}
+)
+
+
+def scores_out_path(text: str) -> str:
+    """Refuse the name of a file of scores that tells of a format in which none are written."""
+    suffix = file_path(text).suffix.lower()
+    if suffix in _OTHER_SUFFIXES:
+        raise argparse.ArgumentTypeError(
+            f"scores are not written as {suffix}: {', '.join(SUFFIXES)} hold ids beside them, "
+            "other names (.txt) one score per line"
+        )
+    return text
 
 
 def holds_ids(path: str | None) -> bool:

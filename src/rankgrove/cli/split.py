@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--share",
         nargs="+",
+        action="extend",
         type=float,
         required=True,
         metavar="SHARE",
@@ -43,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out",
         nargs="+",
+        action="extend",
         type=data_out_path,
         required=True,
         metavar="OUTPUT",

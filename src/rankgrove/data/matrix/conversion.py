@@ -6,7 +6,7 @@ scoring, ``in_place`` one that reads the caller's memory for training.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -88,6 +88,8 @@ def _convert_coded(
     X: Any, names: tuple[str, ...] | None, coded: Collection[int], double: bool
 ) -> FeatureMatrix:
     """Convert a frame or an array of objects with categorical columns."""
+    if names is None and not isinstance(X, np.ndarray):  # lists of texts and numbers
+        X = np.array(X, dtype=object)
     n_rows, n_columns = X.shape if hasattr(X, "shape") else np.shape(X)
     all_names = names or tuple(f"{j}" for j in range(n_columns))
     rest = [j for j in range(n_columns) if j not in coded]
@@ -117,7 +119,10 @@ def categorical_columns(X: Any, wanted: Collection[int] | None) -> Collection[in
     elif column_names(X) is not None:
         found = [j for j, kind in enumerate(as_arrow(X).schema.types) if is_category_type(kind)]
     else:
-        array = np.asarray(X)
+        try:
+            array = np.asarray(X)
+        except ValueError:  # rows of different lengths, which ``checked_array`` refuses
+            return ()
         return wanted or () if array.ndim == 2 and array.dtype.kind in "OUS" else ()
     return found if wanted is None else wanted
 
@@ -203,6 +208,11 @@ def in_place_array(
 
 def checked_array(X: Any) -> npt.NDArray[Any]:
     """Return a two-dimensional array of floats, integers or booleans; no copy if it is one."""
+    if isinstance(X, Mapping) or getattr(getattr(X, "dtype", None), "names", None):
+        raise DataError(
+            "X must be a matrix or a data frame, not a dict of columns or an array of records: "
+            "pandas.DataFrame(X) makes a frame of it"
+        )
     matrix = as_numbers(X, "X")
     if matrix.ndim != 2:
         raise DataError(

@@ -94,8 +94,8 @@ def read_block(
         table = _parsed(block, names, types, separator, use_threads=True, nulls=nulls)
     except pa.ArrowInvalid:
         refuse_open_quote(block, separator)
-        try:  # again in one thread, which knows the number of a row
-            table = _parsed(block, names, types, separator, use_threads=False, nulls=nulls)
+        try:
+            table = _parsed_apart(block, names, types, separator, nulls=nulls)
         except pa.ArrowInvalid as error:
             raise DataError(_readable(str(error), names, block.lines_before)) from None
     _refuse_swallowed_lines(block, table.num_rows, separator)
@@ -111,6 +111,25 @@ def read_block(
         for name in texts:
             table = table.set_column(table.column_names.index(name), name, again[name])
     return table
+
+
+def _parsed_apart(
+    block: LineBlock, names: list[str], types: dict[str, pa.DataType], separator: str, *, nulls: bool
+) -> pa.Table:
+    """Parse numbers and texts apart, in one thread, which knows the number of a wrong row.
+
+    A quoted "" or "NA" is missing among numbers, but a category among those of texts.
+    """
+    import pyarrow as pa
+
+    texts = {name: kind for name, kind in types.items() if pa.types.is_large_string(kind)}
+    numbers = {name: kind for name, kind in types.items() if name not in texts}
+    columns = {}
+    for kinds, words in ((numbers, False), (texts, nulls)):
+        if kinds:
+            table = _parsed(block, names, kinds, separator, use_threads=False, nulls=words)
+            columns |= dict(zip(table.column_names, table.columns, strict=True))
+    return pa.table({name: columns[name] for name in types})
 
 
 def _refuse_swallowed_lines(block: LineBlock, n_rows: int, separator: str) -> None:
