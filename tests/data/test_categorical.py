@@ -134,7 +134,7 @@ def test_scores_depend_on_values_not_on_codes_order_or_type():
 def test_lists_may_hold_texts_beside_numbers(score):
     rows = FRAME[[*NAMES, "price"]].astype(object).to_numpy().tolist()
     np.testing.assert_array_equal(score(rows), SCORES)
-    with pytest.raises(DataError, match="X must hold numbers: .* inhomogeneous"):
+    with pytest.raises(DataError, match=r"X must hold numbers: .* inhomogeneous"):
         score([rows[0], rows[1][:3]])
     with pytest.raises(DataError, match="column '0' mixes"):
         score([rows[1], [0, *rows[1][1:]]])

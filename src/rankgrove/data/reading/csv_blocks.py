@@ -114,7 +114,12 @@ def read_block(
 
 
 def _parsed_apart(
-    block: LineBlock, names: list[str], types: dict[str, pa.DataType], separator: str, *, nulls: bool
+    block: LineBlock,
+    names: list[str],
+    types: dict[str, pa.DataType],
+    separator: str,
+    *,
+    nulls: bool,
 ) -> pa.Table:
     """Parse numbers and texts apart, in one thread, which knows the number of a wrong row.
 
