@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rankgrove.data.core.categories import MISSING_WORDS
 from rankgrove.data.reading.byte_stream import ByteStream
@@ -129,7 +129,7 @@ def _parsed_apart(
 
     texts = {name: kind for name, kind in types.items() if pa.types.is_large_string(kind)}
     numbers = {name: kind for name, kind in types.items() if name not in texts}
-    columns = {}
+    columns: dict[str, Any] = {}
     for kinds, words in ((numbers, False), (texts, nulls)):
         if kinds:
             table = _parsed(block, names, kinds, separator, use_threads=False, nulls=words)
