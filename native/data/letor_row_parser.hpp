@@ -112,14 +112,18 @@ class RowParser {
     if (!layout_.ids_as_text) {
       const bool negative = *p == '-';
       p += negative;
-      int64_t value = 0;
+      uint64_t value = 0;  // holds any 19 digits
       const char* const digits = p;
-      for (; is_digit(*p) && p - digits < 18; ++p) value = value * 10 + (*p - '0');
+      for (; is_digit(*p) && p - digits < 19; ++p) {
+        value = value * 10 + static_cast<uint64_t>(*p - '0');
+      }
       // Text that would not print back the same ("007", "+7", "-0") stays text.
-      if (!ends_token(*p) || p == digits || (*digits == '0' && (p - digits > 1 || negative))) {
+      const uint64_t largest = static_cast<uint64_t>(INT64_MAX) + (negative ? 1 : 0);
+      if (!ends_token(*p) || p == digits || value > largest ||
+          (*digits == '0' && (p - digits > 1 || negative))) {
         return restart(RowsStatus::kNeedsTextIds);
       }
-      id = negative ? -value : value;
+      id = static_cast<int64_t>(negative ? -value : value);
       return p;
     }
     while (!ends_token(*p)) {

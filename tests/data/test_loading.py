@@ -280,3 +280,23 @@ def test_spreadsheets_are_called_what_they_are(tmp_path, name):
         archive.writestr("xl/workbook.xml", "<workbook/>")
     with pytest.raises(DataError, match=r"is a spreadsheet.*pandas\.read_excel"):
         rg.load(tmp_path / name)
+
+
+@pytest.mark.parametrize("number", [10**18, 2**63 - 1, -(2**63)])
+def test_ids_of_64_bits_are_integers_in_every_format(tmp_path, number):
+    data = rg.load(np.ones((2, 1)), [0, 1], qid=[number, number])
+    rg.write_letor(data, tmp_path / "data.txt")
+    rg.write_parquet(data, tmp_path / "data.parquet")
+    (tmp_path / "data.csv").write_text(f"qid,label,f1\n{number},0,1\n{number},1,1\n")
+    for suffix in ("txt", "parquet", "csv"):
+        read = rg.load(tmp_path / f"data.{suffix}")
+        assert read.qid.dtype == np.int64
+        assert read.qid.tolist() == [number, number]
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**19])
+def test_ids_beyond_64_bits_stay_texts(tmp_path, number):
+    (tmp_path / "data.txt").write_text(f"0 qid:{number} 1:1\n1 qid:7 1:1\n")
+    (tmp_path / "data.csv").write_text(f"qid,label,f1\n{number},0,1\n7,1,1\n")
+    for suffix in ("txt", "csv"):
+        assert rg.load(tmp_path / f"data.{suffix}").qid.tolist() == [str(number), "7"]

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 DECIMAL = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-PLAIN_INTEGER = re.compile(rb"0|-?[1-9]\d{0,17}")
+PLAIN_INTEGER = re.compile(rb"0|-?[1-9]\d{0,18}")
 MAX_FEATURE_NUMBER = 10_000_000
 
 
@@ -151,7 +151,7 @@ def parse(
             if not 0 <= feature - first_feature < width:
                 raise RefusedError(line_number, f"feature {feature}")
             X[i, feature - first_feature] = value
-    if all(PLAIN_INTEGER.fullmatch(i) for i in ids):
+    if all(PLAIN_INTEGER.fullmatch(i) and -(2**63) <= int(i) < 2**63 for i in ids):
         qid_list: list[int] | list[str] = [int(i) for i in ids]
     else:
         qid_list = [i.decode() for i in ids]

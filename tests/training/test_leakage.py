@@ -23,6 +23,13 @@ def test_shared_queries_are_counted():
         fit(data, (data.X[rows], data.y[rows], data.qid[rows]))
 
 
+def test_ids_are_compared_whether_they_are_integers_or_texts():
+    data = make_ranking(12, seed=0)
+    rows = np.flatnonzero(np.isin(data.qid, np.unique(data.qid)[:5]))
+    with pytest.warns(DataWarning, match=r"eval_set 'valid' shares 5 of its 5 queries"):
+        fit(data, (data.X[rows], data.y[rows], data.qid[rows].astype(str)))
+
+
 def test_shared_queries_of_streams_are_counted(tmp_path):
     data = make_ranking(12, seed=0)
     held_out = data.select_queries(np.arange(3, 8))

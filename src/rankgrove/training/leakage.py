@@ -21,13 +21,14 @@ _LARGEST = 1 << 22  # values of the documents of one of them
 def warn_of_shared_queries(train: Queries, held_out: Queries, name: str) -> None:
     """Warn if a held-out set shares queries with the training data, with the same documents.
 
-    Equal ids alone tell nothing: every file may count its queries from 1. A stream is not read
+    Equal ids alone tell nothing: every file may count its queries from 1. Ids are compared as
+    texts: tables may hold the ids as texts that a file of text has as integers. A stream is not read
     again for this. Each worker of a distributed fit looks at its own shards alone.
     """
     if not all(_matrix(data).is_available for data in (train, held_out)):
         return
-    place = {query: i for i, query in enumerate(train.groups.ids.tolist())}
-    others = enumerate(held_out.groups.ids.tolist())
+    place = {str(query): i for i, query in enumerate(train.groups.ids.tolist())}
+    others = enumerate(map(str, held_out.groups.ids.tolist()))
     pairs = [(place[query], i) for i, query in others if query in place]
     if not _share_documents(train, held_out, pairs[:_LOOKED_AT]):
         return

@@ -15,7 +15,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from rankgrove._addresses import FilePath
@@ -246,6 +246,7 @@ def _typed_ids(ids: Any) -> Any:
     if pc.any(empty).as_py():
         return pc.if_else(empty, None, ids)
     plain = pc.utf8_trim_whitespace(ids)
-    if pc.all(pc.match_substring_regex(plain, r"^(0|-?[1-9][0-9]{0,17})$")).as_py():
-        return plain.cast(pa.int64())
+    if pc.all(pc.match_substring_regex(plain, r"^(0|-?[1-9][0-9]{0,18})$")).as_py():
+        with suppress(pa.ArrowInvalid):  # beyond 64 bits
+            return plain.cast(pa.int64())
     return ids
