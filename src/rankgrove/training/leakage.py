@@ -22,7 +22,7 @@ def warn_of_shared_queries(train: Queries, held_out: Queries, name: str) -> None
     """Warn if a held-out set shares queries with the training data, with the same documents.
 
     Equal ids alone tell nothing: every file may count its queries from 1. Ids are compared as
-    texts: tables may hold the ids as texts that a file of text has as integers. A stream is not read
+    texts: a table may hold as texts what a file of text holds as integers. A stream is not read
     again for this. Each worker of a distributed fit looks at its own shards alone.
     """
     if not all(_matrix(data).is_available for data in (train, held_out)):
