@@ -206,3 +206,13 @@ def test_categories_where_a_peer_learnt_numbers_are_refused(library):
     numbers = Dataset(part.X, part.y, part.qid, feature_names=part.feature_names)
     with pytest.raises(DataError, match="'brand' holds categories, such as 'brand a', but numbers"):
         fit(library, target, params, Fold(numbers, numbers, numbers)).score(part, 1)
+
+
+def test_trees_of_a_peer_are_scored_one_after_the_other(tiny_data):
+    for library in TREES:
+        pytest.importorskip(library)
+        target, params = PEERS[library]
+        peer = fit(library, target, params, Fold(tiny_data, tiny_data, tiny_data))
+        stages = list(peer.stages(tiny_data, 1))
+        assert len(stages) == peer.n_steps
+        np.testing.assert_allclose(stages[-1], peer.score(tiny_data, 1), rtol=1e-5, atol=1e-6)

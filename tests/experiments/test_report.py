@@ -63,6 +63,28 @@ def test_the_page_needs_nothing_beside_itself(page):
     assert "</script> set" not in outside
 
 
+def test_curves_of_other_libraries_are_drawn_and_missing_ones_are_explained(comparison):
+    for library in ("lightgbm", "xgboost", "catboost"):
+        pytest.importorskip(library)
+    data = make_ranking(30, docs_per_query=10, seed=1)
+    peers = {
+        "lightgbm": "lightgbm:lambdarank:n_estimators=6,min_child_samples=2",
+        "xgboost": "xgboost:rank:ndcg:n_estimators=6",
+        "catboost": "catboost:QueryRMSE:iterations=6",
+        "trees": "sklearn:DecisionTreeRegressor",
+    }
+    compared = rankgrove.compare(data, peers, folds=3, metrics=["ndcg@5"])
+    found = content(compared)["data"][0]
+    assert set(found["curves"]) == {"lightgbm", "xgboost", "catboost"}
+    assert found["without_curve"] == {"trees": "there are no scores after single steps"}
+    for cell in compared.cells:
+        if cell.ranker != "trees":  # all kept trees give what the table shows
+            assert cell.outcome.curve_steps[-1] == cell.outcome.n_steps
+            assert cell.outcome.curve_values[-1] == pytest.approx(cell.outcome.means[0])
+    pairs = content(comparison)["data"][0]["without_curve"]["pairs"]
+    assert pairs == "there are no scores after single steps"
+
+
 def test_values_and_documents_are_those_of_the_comparison(comparison):
     found = content(comparison)
     json.dumps(found, allow_nan=False)

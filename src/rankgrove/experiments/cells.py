@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._threads import resolve_n_jobs
 from rankgrove._warning_relay import relaying_warnings
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.matrix.cache import CacheEntry
 from rankgrove.data.reading.folds import Fold
 from rankgrove.data.reading.score_files import read_scores
 from rankgrove.errors import DataWarning, ModelError
-from rankgrove.experiments.convergence import convergence
+from rankgrove.experiments.convergence import convergence, spread_steps
 from rankgrove.experiments.memory import PeakMemory
-from rankgrove.experiments.peers import fit_peer
+from rankgrove.experiments.peers import FittedPeer, fit_peer
 from rankgrove.experiments.specs import MODEL, PEER_LIBRARIES, SCORES
 from rankgrove.experiments.study import Cell
 from rankgrove.experiments.views import viewed
@@ -143,6 +144,7 @@ class Fitted:
     validation: float | None = None
     n_steps: int | None = None
     ranker: Any = None
+    peer: FittedPeer | None = None
     step_seconds: Sequence[float] = ()
 
 
@@ -205,6 +207,8 @@ def _outcome(
         outcome.scores = fold.test.groups.grouped(scores)
     if fitted.ranker is not None:
         _describe(outcome, fitted, fold, cell)
+    if fitted.peer is not None:
+        _draw_peer(outcome, fitted.peer, fold.test, cell.metrics[0], n_jobs)
     return outcome
 
 
@@ -235,6 +239,7 @@ def fit_cell(
             lambda data, threads: peer.score(data, threads or 1),
             seconds=peer.seconds,
             n_steps=peer.n_steps,
+            peer=peer,
         )
     return _fit_own(cell, fold, n_jobs, callbacks)
 
@@ -369,6 +374,21 @@ def _describe(outcome: CellOutcome, fitted: Fitted, fold: Fold, cell: Cell) -> N
         if every:
             outcome.curve_per_query = curve.per_query
             outcome.curve_seconds = _seconds_by_step(fitted, len(curve.steps))
+
+
+def _draw_peer(
+    outcome: CellOutcome, peer: FittedPeer, test: Dataset, metric: Metric, n_jobs: int | None
+) -> None:
+    """Measure the first metric on the test part after some trees of another library."""
+    if peer.stages is None or not peer.n_steps:
+        return
+    steps = spread_steps(peer.n_steps, _CURVE_POINTS)
+    threads = resolve_n_jobs(n_jobs)
+    doc_ids = test.doc_ids if metric.ranks_by_doc_id else None
+    prepared = metric.prepare(test.y, test.groups, doc_ids=doc_ids, n_jobs=threads)
+    stages = enumerate(peer.stages(test, threads), 1)
+    outcome.curve_values = np.array([prepared(scores) for step, scores in stages if step in steps])
+    outcome.curve_steps = np.array(steps)
 
 
 def _measure_trees(outcome: CellOutcome, fitted: Fitted, fold: Fold, metric: str) -> None:

@@ -44,7 +44,7 @@ def convergence(
     prepared = measure.prepare(data.y, data.groups, doc_ids=doc_ids, n_jobs=ranker.n_jobs)
     model = ranker.model_
     refuse_other_reading(data, model.absent, "convergence")
-    steps = _spread(model.n_steps, n_points)
+    steps = spread_steps(model.n_steps, n_points)
     matrix = model.columns.match(data, owner=type(ranker).__name__)
     stages = model.stages(matrix, data.groups, steps=steps, n_jobs=ranker.n_jobs)
     per_query = [prepared.per_query(scores) for scores in stages]
@@ -55,7 +55,7 @@ def convergence(
     )
 
 
-def _spread(n_steps: int, n_points: int | None) -> list[int]:
+def spread_steps(n_steps: int, n_points: int | None) -> list[int]:
     """Return integers from 1 to n_steps with growing gaps; all of them if ``n_points`` is None."""
     if n_points is None:
         return list(range(1, n_steps + 1))

@@ -9,7 +9,7 @@ from typing import Any
 from rankgrove.rankers.base.ranker_text import read_ranker
 
 # Parameters of other libraries that count columns (LightGBM's with their aliases).
-_OF_PEERS = frozenset(
+FEATURE_NUMBERS_OF_PEERS = frozenset(
     {
         *("monotone_constraints", "monotone_constraint", "monotonic_cst", "mc"),
         *("interaction_constraints", "interaction_cst"),
@@ -48,7 +48,7 @@ def refuse_feature_numbers(
 def _counted(name: str, value: Any, of_peer: bool) -> str:
     """Return the parameter that counts features, of the ranker or of one within it, or ""."""
     if of_peer:
-        return f"{name}={value}" if name in _OF_PEERS and value is not None else ""
+        return f"{name}={value}" if name in FEATURE_NUMBERS_OF_PEERS and value is not None else ""
     key = name.rpartition("__")[2]
     if key == "feature" and isinstance(value, numbers.Integral):
         return f"{name}={value}"

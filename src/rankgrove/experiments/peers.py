@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import difflib
 import importlib.metadata
+import inspect
+import itertools
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,12 +81,17 @@ class _Task:
     seed: int
     rounds: int | None
     n_jobs: int
+    one_tree: bool = False
 
 
 class FittedPeer(NamedTuple):
-    """A fitted peer: its scoring function, its number of trees and its training time."""
+    """A fitted peer: its scoring functions, its number of trees and its training time.
+
+    ``stages`` gives the scores after each tree up to that number; None without trees to cut.
+    """
 
     score: Callable[[Dataset, int], Floats]
+    stages: Callable[[Dataset, int], Iterator[Floats]] | None
     n_steps: int | None
     seconds: float
 
@@ -106,19 +114,34 @@ def fit_peer(
     target : objective of the library's ranker, or class of a scikit-learn regressor
     rounds : stop after so many trees without a better value on the validation part; None: never
     """
-    fit = {"lightgbm": _lightgbm, "xgboost": _xgboost, "catboost": _catboost, "sklearn": _sklearn}
     threads = resolve_n_jobs(n_jobs)
     start = time.perf_counter()
     features = PeerFeatures(library, Columns.of(fold.train))
     task = _Task(target, dict(params), fold, features, seed, rounds, threads)
-    peer = fit[library](task)
+    peer = _FITS[library](task)
     seconds = time.perf_counter() - start
     n_steps = _best_step(peer, features, fold.validation, metric, threads)
 
     def score(data: Dataset, threads: int) -> Floats:
         return peer.score(features.of(data), n_steps, threads)
 
-    return FittedPeer(score, n_steps, seconds)
+    def stages(data: Dataset, threads: int) -> Iterator[Floats]:
+        assert peer.stages is not None
+        return itertools.islice(peer.stages(features.of(data), threads), n_steps)
+
+    return FittedPeer(score, None if peer.stages is None else stages, n_steps, seconds)
+
+
+def fit_one_tree(
+    library: str, target: str, params: Mapping[str, Any], data: Dataset, rounds: int | None
+) -> None:
+    """Train on few documents until the first tree is grown, to raise what parameters cause.
+
+    Rankers of scikit-learn are not trained: they check their parameters without data.
+    """
+    features = PeerFeatures(library, Columns.of(data))
+    fold = Fold(data, data, data)
+    _FITS[library](_Task(target, dict(params), fold, features, 0, rounds, 1, one_tree=True))
 
 
 def _best_step(
@@ -172,7 +195,7 @@ def _lightgbm(task: _Task) -> Peer:
         **{"verbose": -1, "deterministic": True, "force_row_wise": True, **task.params},
     )
     X, y, sizes = _grouped(task.features, task.fold.train)
-    validation: dict[str, Any] = {}
+    validation: dict[str, Any] = {"callbacks": []}
     if task.rounds is not None:
         valid = _grouped(task.features, task.fold.validation)
         validation = {
@@ -181,6 +204,12 @@ def _lightgbm(task: _Task) -> Peer:
             "eval_at": [10],
             "callbacks": [lightgbm.early_stopping(task.rounds, verbose=False)],
         }
+    if task.one_tree:
+
+        def stop(_: Any) -> None:
+            raise lightgbm.callback.EarlyStopException(0, [])
+
+        validation["callbacks"].append(stop)
     if task.features.categorical:
         validation["categorical_feature"] = task.features.categorical
     model.fit(X, y, group=sizes, sample_weight=_weights(task.fold.train), **validation)
@@ -216,9 +245,12 @@ def _refuse_unknown_to_lightgbm(lightgbm: Any, params: Mapping[str, Any]) -> Non
     known |= {*aliases, *lightgbm.LGBMRanker().get_params()}
     for name in params:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f": did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"LightGBM has no parameter {name!r}{hint}")
+            raise ValueError(f"LightGBM has no parameter {name!r}{_did_you_mean(name, known)}")
+
+
+def _did_you_mean(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f": did you mean {near[0]!r}?" if near else ""
 
 
 def _xgboost(task: _Task) -> Peer:
@@ -230,6 +262,9 @@ def _xgboost(task: _Task) -> Peer:
             for j in range(task.features.columns.count)
         ]
         kinds = {"enable_categorical": True, "feature_types": names}
+    if task.one_tree:
+        stop = {"after_iteration": lambda *_: True}
+        kinds["callbacks"] = [type("StopAtOnce", (xgboost.callback.TrainingCallback,), stop)()]
     model = xgboost.XGBRanker(
         objective=task.target,
         random_state=task.seed,
@@ -249,7 +284,10 @@ def _xgboost(task: _Task) -> Peer:
     for warning in caught:
         unused = re.search(r"Parameters: \{ *(.*?) *\} are not used", str(warning.message))
         if unused is not None:
-            raise ValueError(f"XGBoost has no use for {unused[1]}")
+            name = unused[1].partition(",")[0].strip('"')
+            known = set(re.findall(r'"(\w+)":', model.get_booster().save_config()))
+            hint = _did_you_mean(name, (known | model.get_params().keys()) - task.params.keys())
+            raise ValueError(f"XGBoost has no use for {unused[1]}{hint}")
 
     booster = model.get_booster()
     n_steps = int(booster.num_boosted_rounds())
@@ -301,7 +339,17 @@ def _catboost(task: _Task) -> Peer:
             "early_stopping_rounds": task.rounds,
             "use_best_model": False,
         }
-    model.fit(pool(task.fold.train), **validation)
+    if task.one_tree:
+        validation["callbacks"] = [SimpleNamespace(after_iteration=lambda _: False)]
+    try:
+        model.fit(pool(task.fold.train), **validation)
+    except catboost.CatBoostError as error:
+        unknown = re.search(r"Unknown option \{(\w+)\}", str(error))
+        if unknown is None:
+            raise
+        known = inspect.signature(catboost.CatBoostClassifier.__init__).parameters
+        hint = _did_you_mean(unknown[1], known)
+        raise ValueError(f"CatBoost has no parameter {unknown[1]!r}{hint}") from None
 
     def score(matrix: Matrix, steps: int | None, threads: int) -> Floats:
         scores = model.predict(matrix, ntree_end=steps, thread_count=threads)
@@ -327,7 +375,14 @@ def _sklearn(task: _Task) -> Peer:
                 "HistGradientBoostingRegressor"
             )
         study["categorical_features"] = task.features.categorical
+    for name in task.params:
+        if name not in own:
+            hint = _did_you_mean(name, own)
+            raise ValueError(f"{task.target} of scikit-learn has no parameter {name!r}{hint}")
     model = cls(**{**{k: v for k, v in study.items() if k in own}, **task.params})
+    if task.one_tree:
+        model._validate_params()
+        return Peer(model.predict)
     weight = task.fold.train.sample_weight
     X = task.features.of(task.fold.train)
     model.fit(X, task.fold.train.y, **({} if weight is None else {"sample_weight": weight}))
@@ -348,3 +403,6 @@ def _regressor(name: str) -> Any:
         if cls is not None and is_regressor(cls()):
             return cls
     raise ValueError(f"scikit-learn has no regressor {name!r} that can be compared")
+
+
+_FITS = {"lightgbm": _lightgbm, "xgboost": _xgboost, "catboost": _catboost, "sklearn": _sklearn}

@@ -79,6 +79,7 @@ def _data(comparison: Comparison, data: str) -> dict[str, Any]:
     folds = [comparison.queries(data, fold) for fold in comparison.folds(data)]
     grades = np.unique(np.concatenate([queries.labels for queries in folds]))
     shown = _shown(comparison, data, whole)
+    curves = {r.ranker: curve for r in whole if (curve := mean_curve(r.cells))}
     return {
         "name": data,
         "tiles": _tiles(comparison, data, folds),
@@ -88,7 +89,8 @@ def _data(comparison: Comparison, data: str) -> dict[str, Any]:
         "top": {r.ranker: _documents(r, folds, shown) for r in whole},
         "grades": [_grade(grade) for grade in grades],
         "heat": {r.ranker: _grades_by_rank(r, folds, grades) for r in whole},
-        "curves": {r.ranker: curve for r in whole if (curve := mean_curve(r.cells))},
+        "curves": curves,
+        "without_curve": {r.ranker: _no_curve(r) for r in whole if r.ranker not in curves},
         "importances": {r.ranker: found for r in whole if (found := _importances(r, folds[0]))},
         "reliability": {r.ranker: bins for r in whole if (bins := _reliability(r))},
         "settings": [_settings(comparison, result) for result in results],
@@ -213,6 +215,13 @@ def mean_curve(cells: Sequence[CellResult]) -> dict[str, list[float]] | None:
     points = np.unique(np.round(1 + (last - 1) * np.linspace(0, 1, _CURVE_POINTS) ** 2))
     mean = np.mean([np.interp(points, steps, values) for steps, values in curves], axis=0)
     return {"steps": points.tolist(), "values": [round(value, 5) for value in mean.tolist()]}
+
+
+def _no_curve(result: RankerResult) -> str:
+    """Return the reason why a ranker has no curve."""
+    if any(len(cell.outcome.curve_steps) for cell in result.cells):
+        return "the metric is undefined for some step"
+    return "there are no scores after single steps"
 
 
 def _importances(result: RankerResult, queries: TestQueries) -> list[list[Any]]:

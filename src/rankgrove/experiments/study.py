@@ -21,6 +21,7 @@ from rankgrove import __version__
 from rankgrove._addresses import Address, FilePath, file_path, is_address
 from rankgrove._build import build_digest
 from rankgrove.data.reading.folds import FOLD_ORDERS
+from rankgrove.experiments.peer_parameters import refuse_wrong_parameters
 from rankgrove.experiments.peers import peer_version
 from rankgrove.experiments.sources import (
     DEFAULT_FOLDS,
@@ -280,6 +281,7 @@ def make_study(data: Any, rankers: Any, **given: Any) -> Study:
         specs = read_specs([*specs, blend_spec(specs, str(metrics[0]))])
     seen = View(train_share=options.train_share, n_features=options.best_features)
     specs = [replace(spec, view=seen) if spec.trained else spec for spec in specs]
+    refuse_wrong_parameters(specs, options.early_stopping_rounds)
     sources = read_study_data(
         data,
         specs,
