@@ -40,6 +40,8 @@ def file_path(path: str | os.PathLike[str]) -> FilePath:
     """Return the Path of a file, or the Address of an object."""
     if isinstance(path, Address):
         return path
+    if not isinstance(path, str | os.PathLike):
+        raise ValueError(f"a file or folder is named by a text or a path, not by {path!r:.60}")
     return Address(path) if isinstance(path, str) and is_address(path) else Path(path)
 
 

@@ -10,7 +10,7 @@ from rankgrove.experiments.study import make_study
 @pytest.mark.parametrize(
     ("ranker", "message"),
     [
-        ("lightgbm:lambdarank:num_leafs=31", "num_leafs=31.*did you mean 'num_leaf"),
+        ("lightgbm:lambdarank:num_leafs=31", "num_leafs=31.*did you mean 'num_leaves'"),
         ("lightgbm:lambdarank:num_leaves=abc", "num_leaves='abc': .*should be of type int"),
         ("lightgbm:lambdarank:num_leaves=7|1,n_estimators=3", "num_leaves=1:"),
         ("lightgbm:lambdrank", "Unknown objective type name: lambdrank"),

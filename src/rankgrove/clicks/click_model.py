@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankgrove._arguments import require_number, require_whole
 from rankgrove.clicks.click_log import ClickLog, Floats
 from rankgrove.errors import DataError
 
@@ -98,12 +99,10 @@ def fit_click_model(
     max_iter : largest number of iterations of EM (pbm, dbn, ubm); it stops earlier when no
         estimate changes by more than 1e-6
     """
-    if model not in MODELS:
-        raise ValueError(f"model must be one of {', '.join(MODELS)}, not {model!r}")
-    if not prior >= 0:
-        raise ValueError(f"prior must be at least 0, not {prior!r}")
-    if max_iter < 1:
-        raise ValueError(f"max_iter must be at least 1, not {max_iter!r}")
+    if not isinstance(model, str) or model not in MODELS:
+        raise ValueError(f"model must be one of {', '.join(MODELS)}, not {model!r:.60}")
+    require_number(prior, "prior", "at least 0", lambda x: x >= 0)
+    require_whole(max_iter, "max_iter", 1)
     log = ClickLog.of(impressions)
     log.require_clicks()
     module = importlib.import_module(f"rankgrove.clicks.models.{model}")

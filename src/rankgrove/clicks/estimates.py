@@ -8,8 +8,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._arguments import require_number
 from rankgrove.clicks.click_log import ClickLog, Floats
 from rankgrove.clicks.propensities import Propensities
+from rankgrove.data.matrix.numbers import as_numbers
 from rankgrove.errors import DataError
 
 Estimator = Literal["ips", "snips", "dr"]
@@ -80,8 +82,8 @@ def estimate_value(
         raise ValueError(f"estimator must be one of ips, snips, dr, not {estimator!r}")
     if (estimator == "dr") != (predicted is not None and predicted_new is not None):
         raise ValueError("predicted and predicted_new belong to estimator='dr', and it needs both")
-    if clip is not None and not clip > 0:
-        raise ValueError(f"clip must be above 0, or None, not {clip!r}")
+    if clip is not None:
+        require_number(clip, "clip", "above 0, or None", lambda x: x > 0)
     check_confidence(confidence)
     r, w = (_numbers(values, name) for values, name in ((rewards, "rewards"), (weights, "weights")))
     if len(r) != len(w) or not len(r):
@@ -195,12 +197,12 @@ def estimate_clicks(
 
 def check_confidence(confidence: float) -> None:
     """Refuse what is no probability, such as a percentage."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, such as 0.95, not {confidence!r}")
+    words = "between 0 and 1, such as 0.95"
+    require_number(confidence, "confidence", words, lambda x: 0 < x < 1)
 
 
 def _numbers(values: npt.ArrayLike, name: str) -> Floats:
-    array = np.asarray(values, np.float64)
+    array = as_numbers(values, name).astype(np.float64)
     if array.ndim != 1 or not np.isfinite(array).all():
         raise DataError(f"{name} must be a list of finite numbers")
     return array

@@ -10,7 +10,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._arguments import require_number, require_whole
 from rankgrove.clicks.estimates import check_confidence
+from rankgrove.data.matrix.numbers import as_numbers
 from rankgrove.errors import DataError
 
 Method = Literal["team-draft", "balanced"]
@@ -65,9 +67,13 @@ def interleave(
     """
     if method not in get_args(Method):
         raise ValueError(f"method must be 'team-draft' or 'balanced', not {method!r}")
-    if length < 1:
-        raise ValueError(f"length must be at least 1, not {length!r}")
+    require_whole(length, "length", 1)
+    require_whole(seed, "seed", 0)
     for name, ranking in (("a", a), ("b", b)):
+        if isinstance(ranking, str) or not isinstance(ranking, Sequence | np.ndarray):
+            raise DataError(
+                f"the ranking {name} must be a list of document ids, not {ranking!r:.60}"
+            )
         if len(set(ranking)) < len(ranking):
             raise DataError(f"the ranking {name} lists a document twice")
     coin = np.random.default_rng(seed)
@@ -174,7 +180,7 @@ def analyse_interleaving(
     from scipy import stats
 
     check_confidence(confidence)
-    sessions, values = np.asarray(session), np.asarray(credit, np.float64)
+    sessions, values = np.asarray(session), as_numbers(credit, "credit").astype(np.float64)
     if values.ndim != 1 or values.shape != sessions.shape:
         raise DataError(
             "session and credit must be lists of the same length: they have the shapes "
@@ -215,12 +221,11 @@ def sessions_needed(
     """
     from scipy.stats import norm
 
-    if not difference or not math.isfinite(difference):
-        raise ValueError(f"difference must be a number other than 0, not {difference!r}")
-    if not deviation > 0:
-        raise ValueError(f"deviation must be above 0, not {deviation!r}")
+    other = "a number other than 0"
+    require_number(difference, "difference", other, lambda x: bool(x) and math.isfinite(x))
+    above = "a finite number above 0"
+    require_number(deviation, "deviation", above, lambda x: 0 < x < math.inf)
     for name, share in (("power", power), ("significance", significance)):
-        if not 0 < share < 1:
-            raise ValueError(f"{name} must be between 0 and 1, not {share!r}")
+        require_number(share, name, "between 0 and 1", lambda x: 0 < x < 1)
     z = float(norm.ppf(1 - significance / 2) + norm.ppf(power))
     return math.ceil((z * deviation / difference) ** 2)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.clicks.click_log import ClickLog, Floats
+from rankgrove.data.matrix.numbers import as_numbers
 from rankgrove.errors import DataError
 
 
@@ -40,7 +41,7 @@ class Propensities:
 
 def given_propensities(examination: npt.ArrayLike) -> Propensities:
     """Take propensities that are known, from position 1 on."""
-    values = np.asarray(examination, np.float64)
+    values = as_numbers(examination, "examination").astype(np.float64)
     if values.ndim != 1 or not len(values) or not ((values > 0) & (values <= 1)).all():
         raise ValueError("examination must be a list of numbers above 0 and at most 1")
     return Propensities(values / values[0], np.full(len(values), np.inf), "given")

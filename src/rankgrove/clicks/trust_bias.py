@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rankgrove._arguments import require_whole
 from rankgrove.clicks.click_log import ClickLog, Floats
 from rankgrove.errors import DataError
 
@@ -48,8 +49,7 @@ def estimate_trust_bias(impressions: Any, *, max_iter: int = 500) -> TrustBias:
     impressions : a LogTable of ``logs.read_impressions``, what it reads, or a ClickLog
     max_iter : iterations of EM at most; it stops earlier when no estimate changes by more than 1e-6
     """
-    if max_iter < 1:
-        raise ValueError(f"max_iter must be at least 1, not {max_iter!r}")
+    require_whole(max_iter, "max_iter", 1)
     log = ClickLog.of(impressions)
     log.require_clicks()
     place = log.position - 1

@@ -20,7 +20,7 @@ from rankgrove.data.core.queries import QueryGroups, query_groups
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.data.core.shown_positions import propensities, shown_positions
 from rankgrove.data.matrix.conversion import in_place, refuse_absent_rows
-from rankgrove.data.matrix.numbers import row_numbers
+from rankgrove.data.matrix.numbers import row_labels, row_numbers
 from rankgrove.data.reading.table_columns import answers_among, outcomes_among
 from rankgrove.data.scanning.scan import Scan, as_scan
 from rankgrove.errors import DataError, DataWarning
@@ -83,7 +83,7 @@ def ranking_input(
     groups = groups_of(X, qid, group_sizes, len(matrix), what)
     _refuse_nothing(matrix.shape, may_be_empty, what)
     n_given = len(matrix)
-    labels = row_values(_flat_labels(y), n_given, "y", what)
+    labels = row_labels(_flat_labels(y), n_given, "y" if what == "fit" else f"{what}: y")
     weight = _weights(sample_weight, groups, what, may_be_empty)
     counting: npt.NDArray[np.int64] | None = None
     if weight is not None and weight.min(initial=1) == 0:  # as if the row were not there

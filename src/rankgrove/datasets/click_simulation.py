@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove.data.core.dataset import Dataset
+from rankgrove._arguments import require_number, require_whole
+from rankgrove.data.core.dataset import Dataset, require_dataset
+from rankgrove.data.matrix.numbers import as_numbers
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ def simulate_clicks(
     """
     import pyarrow as pa
 
-    _check(data, n_sessions, model, top_k, bias, noise, exploration)
+    _check(data, n_sessions, model, top_k, bias, noise, exploration, seed)
     rng = np.random.default_rng(seed)
     scores = _scores(data, ranker)
     query = rng.integers(0, data.n_queries, n_sessions)
@@ -97,17 +99,18 @@ def _check(
     bias: float,
     noise: float,
     exploration: float,
+    seed: int,
 ) -> None:
     if model not in get_args(UserModel):
         raise ValueError(f"model must be one of {', '.join(get_args(UserModel))}, not {model!r}")
-    for name, value, lowest in (("n_sessions", n_sessions, 1), ("top_k", top_k, 1)):
-        if value < lowest:
-            raise ValueError(f"{name} must be at least {lowest}, not {value!r}")
+    require_dataset(data, "simulate_clicks")
+    require_whole(n_sessions, "n_sessions", 1)
+    require_whole(top_k, "top_k", 1)
+    require_whole(seed, "seed", 0)
     for name, number in (("bias", bias), ("exploration", exploration)):
-        if not 0 <= number < np.inf:
-            raise ValueError(f"{name} must be a finite number of at least 0, not {number!r}")
-    if not 0 <= noise <= 1:
-        raise ValueError(f"noise must be between 0 and 1, not {noise!r}")
+        finite = "a finite number of at least 0"
+        require_number(number, name, finite, lambda x: 0 <= x < np.inf)
+    require_number(noise, "noise", "between 0 and 1", lambda x: 0 <= x <= 1)
     if data.n_rows == 0 or data.y.min() < 0:
         raise DataError("clicks are simulated on judged documents with grades of at least 0")
 
@@ -115,7 +118,7 @@ def _check(
 def _scores(data: Dataset, ranker: Any) -> _Floats | None:
     if ranker is None:
         return None
-    scores = ranker.predict(data) if hasattr(ranker, "predict") else np.asarray(ranker, np.float64)
+    scores = ranker.predict(data) if hasattr(ranker, "predict") else as_numbers(ranker, "ranker")
     if scores.shape != (data.n_rows,):
         raise DataError(f"ranker has {scores.shape} scores, but there are {data.n_rows} rows")
     grouped = data.groups.grouped(scores)

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rankgrove._arguments import require_number, require_whole
 from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.matrix.numbers import as_numbers
 from rankgrove.datasets import synthetic, synthetic_features
 
 _LETOR_STATISTICS = ("tf_sum", "idf", "tfidf_sum", "length", "bm25", "lm_abs", "lm_dir", "lm_jm")
@@ -116,8 +118,8 @@ def make_ranking(
     (50, 46)
     """
     shape = _shape_of(preset, n_queries, docs_per_query, n_features, grade_shares, noise)
-    if not 0 <= missing < 1:
-        raise ValueError(f"missing must be at least 0 and below 1, not {missing}")
+    require_number(missing, "missing", "at least 0 and below 1", lambda x: 0 <= x < 1)
+    require_whole(seed, "seed", 0)
     rng = np.random.default_rng(seed)
     queries = synthetic.draw_queries(
         rng, shape.n_queries, shape.docs_per_query, shape.length_spread, shape.longest_query
@@ -145,30 +147,27 @@ def _shape_of(
     grade_shares: Sequence[float] | None,
     noise: float | None,
 ) -> _Shape:
-    if preset not in _PRESETS:
+    if not isinstance(preset, str | None) or preset not in _PRESETS:
         known = ", ".join(repr(name) for name in _PRESETS)
         raise ValueError(f"unknown preset {preset!r}: choose from {known}")
     shape = _PRESETS[preset]
     if n_queries is not None:
-        if n_queries < 1:
-            raise ValueError(f"n_queries must be at least 1, not {n_queries}")
+        require_whole(n_queries, "n_queries", 1)
         shape = replace(shape, n_queries=n_queries)
     if docs_per_query is not None:
-        if not docs_per_query >= 1:
-            raise ValueError(f"docs_per_query must be at least 1, not {docs_per_query}")
+        require_number(docs_per_query, "docs_per_query", "at least 1", lambda x: 1 <= x < np.inf)
         longest = max(shape.longest_query, int(8 * docs_per_query))
         shape = replace(shape, docs_per_query=docs_per_query, longest_query=longest)
     if n_features is not None:
-        if n_features < 1:
-            raise ValueError(f"n_features must be at least 1, not {n_features}")
+        require_whole(n_features, "n_features", 1)
         shape = replace(shape, n_features=n_features)
     if grade_shares is not None:
-        if min(grade_shares, default=-1) < 0 or abs(sum(grade_shares) - 1) > 1e-6:
+        shares = as_numbers(grade_shares, "grade_shares").ravel()
+        if shares.min(initial=-1 if not len(shares) else 0) < 0 or not abs(shares.sum() - 1) < 1e-6:
             raise ValueError(f"grade_shares must be shares that add up to 1, not {grade_shares}")
         shape = replace(shape, grade_shares=tuple(grade_shares))
     if noise is not None:
-        if not noise >= 0:
-            raise ValueError(f"noise must not be negative, but is {noise}")
+        require_number(noise, "noise", "a finite number of at least 0", lambda x: 0 <= x < np.inf)
         shape = replace(shape, noise=noise)
     return shape
 

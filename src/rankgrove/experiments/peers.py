@@ -245,7 +245,8 @@ def _refuse_unknown_to_lightgbm(lightgbm: Any, params: Mapping[str, Any]) -> Non
     known |= {*aliases, *lightgbm.LGBMRanker().get_params()}
     for name in params:
         if name not in known:
-            raise ValueError(f"LightGBM has no parameter {name!r}{_did_you_mean(name, known)}")
+            hint = _did_you_mean(name, aliases) or _did_you_mean(name, known)
+            raise ValueError(f"LightGBM has no parameter {name!r}{hint}")
 
 
 def _did_you_mean(name: str, known: Iterable[str]) -> str:

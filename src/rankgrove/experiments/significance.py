@@ -20,6 +20,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._arguments import require_number, require_whole
+from rankgrove.data.matrix.numbers import as_numbers
+
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 
@@ -39,7 +42,7 @@ def query_means(values: npt.ArrayLike) -> Floats:
 
     A query that no run measures stays NaN; one that only some runs measure is an error.
     """
-    runs = np.asarray(values, np.float64)
+    runs = as_numbers(values, "values").astype(np.float64)
     if runs.ndim != 3 or not runs.shape[1]:
         raise ValueError(f"values must have the axes ranker, run and query, not {runs.shape}")
     _require_same_queries(np.isnan(runs).reshape(-1, runs.shape[2]))
@@ -93,6 +96,7 @@ def randomisation(
     of all of them where there are no more than ``n_resamples``, else of so many drawn at random,
     the observed one added. All rows share the draws, so that a table costs little more than a row.
     """
+    _require_draws(n_resamples, seed)
     rows = _as_rows(differences)
     n_queries = rows.shape[1]
     exact = n_queries < 63 and 2**n_queries <= n_resamples
@@ -113,8 +117,8 @@ def bootstrap_interval(
 
     Rows are values of rankers or differences of pairs; all share the draws of queries.
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, not {confidence!r}")
+    require_number(confidence, "confidence", "between 0 and 1", lambda x: 0 < x < 1)
+    _require_draws(n_resamples, seed)
     rows = _as_rows(values)
     n_queries = rows.shape[1]
     rng = np.random.default_rng(seed)
@@ -283,6 +287,7 @@ def tiers(
     this is the compact letter display of Piepho (2004). Inside a tier rankers are listed by their
     mean, which says nothing about them that is significant.
     """
+    require_number(alpha, "alpha", "between 0 and 1", lambda x: 0 < x < 1)
     rows = _comparable(values)
     means = rows.mean(axis=1) if greater_is_better else -rows.mean(axis=1)
     pairs = _all_pairs(len(rows))
@@ -323,7 +328,7 @@ def _letter(number: int) -> str:
 
 def _comparable(values: npt.ArrayLike) -> Floats:
     """Return the values of the queries that every ranker has; others are left out."""
-    rows = np.asarray(values, np.float64)
+    rows = as_numbers(values, "values").astype(np.float64)
     if rows.ndim != 2:
         raise ValueError(f"values must have a row per ranker and a column per query: {rows.shape}")
     absent = np.isnan(rows)
@@ -355,6 +360,7 @@ def _shown_pairs(
     """Return the pairs with the baseline, and which of them have it in the first place."""
     if baseline is None:
         return np.arange(len(pairs)), np.zeros(len(pairs), np.bool_)
+    require_whole(baseline, "baseline")
     if not 0 <= baseline < n_rankers:
         raise ValueError(f"baseline must be a row of the {n_rankers} rankers, not {baseline!r}")
     shown = np.flatnonzero((pairs == baseline).any(axis=1))
@@ -362,8 +368,13 @@ def _shown_pairs(
     return shown, pairs[shown, 0] == baseline
 
 
+def _require_draws(n_resamples: int, seed: int) -> None:
+    require_whole(n_resamples, "n_resamples", 1)
+    require_whole(seed, "seed", 0)
+
+
 def _as_rows(differences: npt.ArrayLike) -> Floats:
-    rows = np.atleast_2d(np.asarray(differences, np.float64))
+    rows = np.atleast_2d(as_numbers(differences, "differences").astype(np.float64))
     if rows.ndim != 2 or not rows.shape[1] or not np.isfinite(rows).all():
         raise ValueError(f"differences must be finite numbers, a row per pair: {rows.shape}")
     return rows
@@ -397,8 +408,6 @@ def _as_signs(bits: npt.NDArray[Any]) -> Floats:
 
 
 def _blocks(n_resamples: int, n_queries: int) -> Iterator[int]:
-    if n_resamples < 1:
-        raise ValueError(f"n_resamples must be at least 1, not {n_resamples!r}")
     size = max(1, _BLOCK // n_queries)
     for begin in range(0, n_resamples, size):
         yield min(size, n_resamples - begin)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, islice
 from pathlib import PurePosixPath
@@ -256,6 +256,8 @@ def _as_list(data: Any) -> list[Any]:
             "three Datasets in a tuple may be one fold or three data sets: give a Fold (of "
             "rankgrove.data.reading.folds) as kfold makes them, or a list of three"
         )
+    if not isinstance(data, Iterable):
+        raise DataError(f"data must be a path, a Dataset or a list of folds, not {data!r:.60}")
     entries = list(data)
     folds = entries and all(isinstance(entry, Fold) for entry in entries)
     return [entries] if folds else entries

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from numbers import Integral
 from typing import Any
 
+from rankgrove._arguments import require_whole
 from rankgrove.data.reading.folds import FOLD_ORDERS
 from rankgrove.experiments.views import FEATURE_ORDERS, check_share
 from rankgrove.metrics.metric import Metric
@@ -18,10 +18,10 @@ DEFAULT_METRICS = ("ndcg@10", "map", "mrr")
 # Options that are whole numbers, with the least value; None: there is none.
 _LEAST: dict[str, int | None] = {
     **dict.fromkeys(("folds", "label_shift"), None),
-    **dict.fromkeys(("max_folds", "repeats", "early_stopping_rounds"), 1),
+    **dict.fromkeys(("max_folds", "repeats", "early_stopping_rounds", "best_features"), 1),
     "seed": 0,
 }
-_OPTIONAL = ("folds", "max_folds", "early_stopping_rounds")
+_OPTIONAL = ("folds", "max_folds", "early_stopping_rounds", "best_features")
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,8 @@ class StudyOptions:
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
             value = getattr(self, name)
-            whole = isinstance(value, Integral) and not isinstance(value, bool)
-            if value is None and name in _OPTIONAL:
-                continue
-            if not whole or (least is not None and value < least):
-                words = "" if least is None else f" of at least {least}"
-                raise ValueError(f"{name} must be a whole number{words}, not {value!r}")
+            if value is not None or name not in _OPTIONAL:
+                require_whole(value, name, least)
         if self.folds is not None and self.folds < 3:
             raise ValueError(
                 "folds must be at least 3, for training, validation and testing, not "
@@ -65,8 +61,6 @@ class StudyOptions:
             )
         if self.train_share is not None:
             check_share(self.train_share)
-        if self.best_features is not None and self.best_features < 1:
-            raise ValueError(f"best_features must be at least 1, not {self.best_features}")
         if self.feature_order not in FEATURE_ORDERS:
             raise ValueError(
                 f"feature_order must be one of {', '.join(FEATURE_ORDERS)}, not "
@@ -77,6 +71,8 @@ class StudyOptions:
     def chosen_metrics(self) -> list[Metric]:
         """The metrics under the preset's conventions."""
         one = isinstance(self.metrics, str | Metric) or callable(self.metrics)
+        if not one and not isinstance(self.metrics, Iterable):
+            raise ValueError(f"metrics must be a name or several, not {self.metrics!r:.60}")
         names = [self.metrics] if one else list(self.metrics)
         if not names:
             raise ValueError("there is no metric: give at least one")

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from rankgrove._arguments import require_number
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.matrix.cache import CacheEntry, TemporaryCacheEntry
 from rankgrove.data.reading.folds import Fold
@@ -67,8 +68,8 @@ def viewed(
 
 def check_share(share: float) -> None:
     """Refuse a share of the training queries that is none."""
-    if not 0 < share <= 1:
-        raise ValueError(f"a share of the training queries lies above 0 and up to 1, not {share}")
+    words = "above 0 and at most 1"
+    require_number(share, "a share of the training queries", words, lambda x: 0 < x <= 1)
 
 
 def leading(order: Any, n_features: float) -> list[int]:

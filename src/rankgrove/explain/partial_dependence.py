@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._arguments import require_whole
 from rankgrove._svg import Drawing
 from rankgrove.data.core.columns import refuse_other_reading
 from rankgrove.data.core.queries import QueryGroups
@@ -126,14 +128,17 @@ def partial_dependence(
     model = model_of(ranker)
     if model.needs_queries:
         raise model.refusal("tell partial dependence", "a document's score depends on the others")
-    if n_values < 2:
-        raise ValueError(f"n_values must be at least 2, not {n_values}")
+    require_whole(n_values, "n_values", 2)
     matrix = model.columns.match(X).to_array("partial_dependence")
     refuse_other_reading(X, model.absent, "partial_dependence")
     groups = groups_of(X, qid, group_sizes, len(matrix), "partial_dependence")
     if len(matrix) == 0:
         raise DataError("partial_dependence: there are no rows")
-    wanted = [features] if isinstance(features, str | int) else list(features)
+    one = not isinstance(features, Iterable) or isinstance(features, str)
+    wanted: list[Any] = [features] if one else list(features)  # type: ignore[arg-type]
+    for feature in wanted:
+        if not isinstance(feature, str | Integral):
+            raise ValueError(f"a feature is a name or a number, not {feature!r:.60}")
     if len(wanted) not in (1, 2):
         raise ValueError(f"features must be one or two features, not {len(wanted)}")
     columns = [_column(model, feature) for feature in wanted]

@@ -166,6 +166,8 @@ def target_of(name: str) -> Target:
 
 def register_target(target: Target) -> Target:
     """Register an export target by name, for Python and the command line."""
+    if not isinstance(target, Target):
+        raise TypeError(f"register_target takes a Target, not {target!r:.60}")
     known = TARGETS.get(target.name, target)
     if not isinstance(known, Target) or known.write.__module__ != target.write.__module__:
         raise ValueError(f"there is already a target {target.name!r}: choose another name")

@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
+from rankgrove._arguments import require_whole
 from rankgrove.data.core.queries import QueryGroups
+from rankgrove.data.matrix.numbers import as_numbers, row_numbers
 from rankgrove.errors import DataError
 from rankgrove.metrics.arithmetic import relevance_threshold
 from rankgrove.metrics.metric import Metric
@@ -91,7 +93,7 @@ def bin_of(probabilities: Floats, n_bins: int) -> npt.NDArray[np.int64]:
     return np.minimum((probabilities * n_bins).astype(np.int64), n_bins - 1)
 
 
-def reliability(probabilities: Floats, relevance: npt.ArrayLike, n_bins: int = 10) -> Floats:
+def reliability(probabilities: npt.ArrayLike, relevance: npt.ArrayLike, n_bins: int = 10) -> Floats:
     """Return, per bin, the number of documents, their mean probability and mean relevance.
 
     Parameters
@@ -104,9 +106,13 @@ def reliability(probabilities: Floats, relevance: npt.ArrayLike, n_bins: int = 1
     -------
     float64 array of shape (bins, 3); NaN in bins without documents
     """
-    bins = bin_of(probabilities, n_bins)
+    require_whole(n_bins, "n_bins", 1)
+    found = as_numbers(probabilities, "probabilities").astype(np.float64)
+    if found.ndim != 1 or not ((found >= 0) & (found <= 1)).all():
+        raise DataError("probabilities must be a list of numbers between 0 and 1")
+    columns = (found, row_numbers(relevance, len(found), "relevance"))
+    bins = bin_of(found, n_bins)
     count = np.bincount(bins, minlength=n_bins).astype(np.float64)
-    columns = (probabilities, np.asarray(relevance, np.float64))
     with np.errstate(invalid="ignore"):
         means = [np.bincount(bins, of, n_bins) / count for of in columns]
     return np.stack([count, *means], axis=1)

@@ -128,8 +128,8 @@ class Evaluation:
 def evaluate(
     y_true: npt.ArrayLike | Dataset,
     y_score: npt.ArrayLike,
-    *,
     qid: npt.ArrayLike | None = None,
+    *,
     group_sizes: npt.ArrayLike | None = None,
     groups: QueryGroups | None = None,
     metrics: AnyMetric | Iterable[AnyMetric] = DEFAULT_METRICS,
@@ -194,6 +194,8 @@ def evaluate_metrics(
 def metric_list(metrics: AnyMetric | Iterable[AnyMetric], preset: str | None) -> tuple[Metric, ...]:
     """Return the distinct metrics that a caller asked for."""
     one = isinstance(metrics, str | Metric) or callable(metrics)
+    if not one and not isinstance(metrics, Iterable):
+        raise ValueError(f"metrics must be a name or several, not {metrics!r:.60}")
     names: list[Any] = [metrics] if one else list(metrics)  # type: ignore[arg-type]
     if not names:
         raise ValueError("metrics is empty: give at least one metric")

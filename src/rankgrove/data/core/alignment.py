@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -42,7 +42,9 @@ def align_features(
             f"align_features takes a Dataset, not a {type(dataset).__name__}: make one with "
             "rankgrove.load, or select the columns of a frame by name"
         )
-    wanted = tuple(feature_names)
+    if isinstance(feature_names, str) or not isinstance(feature_names, Iterable):
+        raise DataError(f"feature_names must be a list of names, not {feature_names!r:.60}")
+    wanted = tuple(map(str, feature_names))
     if dataset.feature_names == wanted:
         return dataset
     found = match_names(wanted, dataset.feature_names)

@@ -27,7 +27,7 @@ from rankgrove.data.matrix.arrow_tables import decoded
 from rankgrove.data.matrix.conversion import column_names, convert, refuse_absent_rows
 from rankgrove.data.matrix.dense import DenseMatrix, as_matrix
 from rankgrove.data.matrix.feature_matrix import FeatureMatrix
-from rankgrove.data.matrix.numbers import as_numbers, row_numbers
+from rankgrove.data.matrix.numbers import as_numbers, row_labels, row_numbers
 from rankgrove.data.matrix.sparse import SparseMatrix, is_sparse, stacked
 from rankgrove.errors import DataError
 
@@ -106,7 +106,7 @@ class Dataset:
             X = table if table.entries is not None else table.take_rows(slice(None))
         self.X = as_features(X, np.nan if absent == "missing" else 0.0)
         n_rows, n_features = self.X.shape
-        self.y = row_numbers(y, n_rows, "y")
+        self.y = row_labels(y, n_rows, "y")
         self._qid = None if qid is None else query_ids(qid)
         self.groups = query_groups(n_rows, qid=self._qid, group_sizes=group_sizes)
         self.feature_names = _as_names(feature_names, n_features)
@@ -439,8 +439,8 @@ def doc_ids_of_comments(comments: pa.LargeStringArray) -> pa.LargeStringArray | 
 def _as_names(names: Iterable[str] | None, n_features: int) -> tuple[str, ...]:
     if names is None:
         return default_feature_names(n_features)
-    if isinstance(names, str):
-        raise DataError("feature_names must be a list of names, not one string")
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise DataError(f"feature_names must be a list of names, not {names!r:.60}")
     result = tuple(str(name) for name in names)
     if len(result) != n_features:
         raise DataError(f"{len(result)} feature names for {n_features} features")
@@ -456,6 +456,8 @@ def _as_texts(texts: Any, name: str, n_rows: int) -> pa.LargeStringArray | None:
 
     if isinstance(texts, pa.ChunkedArray):
         texts = texts.combine_chunks()
+    if not isinstance(texts, Iterable) or hasattr(texts, "columns"):
+        raise DataError(f"{name} must be a list of texts or numbers, not {type(texts).__name__}")
     try:
         if not isinstance(texts, pa.Array):
             texts = pa.array(texts, from_pandas=True)

@@ -13,6 +13,11 @@ import numpy.typing as npt
 from rankgrove.errors import DataError
 
 _REAL = "fiub"
+# For labels that are texts.
+GRADES_HINT = (
+    " (labels are grades, higher for better documents: write 0 for 'not relevant' and 1 for "
+    "'relevant')"
+)
 
 
 def is_masked_array(values: Any) -> bool:
@@ -53,6 +58,15 @@ def row_numbers(values: Any, n_rows: int, name: str) -> npt.NDArray[np.float64]:
     if len(bad):
         raise DataError(f"{name} of row {bad[0]} is {column[bad[0]]}, not a finite number")
     return column
+
+
+def row_labels(values: Any, n_rows: int, name: str) -> npt.NDArray[np.float64]:
+    """Return one finite label per row; the error about texts says what to write."""
+    try:
+        return row_numbers(values, n_rows, name)
+    except DataError as error:
+        hint = GRADES_HINT if np.asarray(values).dtype.kind in "OUST" else ""
+        raise DataError(f"{error}{hint}") from None
 
 
 def refuse_rounded(

@@ -23,7 +23,7 @@ from rankgrove._memory import memory_limit
 from rankgrove.data.core.categories import Categories
 from rankgrove.data.core.dataset import Absent, Dataset
 from rankgrove.data.core.shown_positions import propensities, shown_positions
-from rankgrove.data.matrix.arrow_tables import as_arrow, holds_numbers, write_feature
+from rankgrove.data.matrix.arrow_tables import as_arrow, holds_numbers, no_numbers, write_feature
 from rankgrove.data.matrix.coded_columns import (
     compact,
     holds_categories,
@@ -31,6 +31,7 @@ from rankgrove.data.matrix.coded_columns import (
     joined_arrow,
 )
 from rankgrove.data.matrix.dense import DenseMatrix
+from rankgrove.data.matrix.numbers import GRADES_HINT
 from rankgrove.data.matrix.streamed import small_bytes
 from rankgrove.data.reading.arrow_columns import (
     is_rounded,
@@ -353,6 +354,8 @@ def from_batches(
     joined = {kind: pa.chunked_array(parts) for kind, parts in sides.items()}
     y: Any = np.zeros(n_rows) if "label" in options.unread else options.y
     if "label" in joined:
+        if not holds_numbers(joined["label"].type):
+            raise DataError(no_numbers(columns.label, joined["label"].type) + GRADES_HINT)
         y = row_values(joined["label"], columns.label, first_row)
     qid: Any = np.zeros(n_rows, np.int64) if "query" in options.unread else options.qid
     if "query" in joined:

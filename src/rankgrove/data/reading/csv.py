@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from rankgrove._addresses import FilePath
 from rankgrove.data.core.categories import MISSING_WORDS
 from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.matrix.numbers import GRADES_HINT
 from rankgrove.data.reading.arrow import (
     EXAMPLE,
     Batches,
@@ -81,7 +82,11 @@ def csv_batches(path: FilePath, options: LoadOptions) -> Iterator[Batches]:
 
         def batches() -> Iterator[pa.RecordBatch]:
             for block in line_blocks(stream, _has_header(options)):
-                table = read_block(block, names, types, separator, columns.categorical)
+                try:
+                    table = read_block(block, names, types, separator, columns.categorical)
+                except DataError as error:
+                    of_labels = f"column {columns.label!r} must hold numbers" in str(error)
+                    raise DataError(f"{error}{GRADES_HINT if of_labels else ''}") from None
                 lines.add(block, table.num_rows)
                 yield from table.to_batches()
 

@@ -6,7 +6,7 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import filterfalse, islice
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._addresses import FilePath, file_path
+from rankgrove._arguments import require_number, require_whole
 from rankgrove.data.core.alignment import align_features
 from rankgrove.data.core.dataset import Dataset, concatenate, require_dataset
 from rankgrove.data.core.names import default_feature_names
@@ -109,6 +110,7 @@ def kfold(
     require_dataset(dataset, "kfold")
     if order not in FOLD_ORDERS:
         raise ValueError(f"order must be one of {', '.join(FOLD_ORDERS)}, not {order!r}")
+    require_whole(n_folds, "n_folds")
     fewest = 3 if validation else 2
     if n_folds < fewest:
         parts = "training, validation and test parts; 2 with validation=False"
@@ -165,8 +167,12 @@ def split(dataset: Dataset, shares: Sequence[float], seed: int | None = 0) -> li
 
 def check_shares(shares: Sequence[float]) -> str:
     """Refuse shares that do not sum to 1; return them as text."""
+    if isinstance(shares, str) or not isinstance(shares, Iterable):
+        raise ValueError(f"shares must be two or more numbers between 0 and 1, not {shares!r}")
+    for share in shares:
+        require_number(share, "a share", "a number between 0 and 1", lambda x: 0 < x < 1)
     listed = ", ".join(f"{share:g}" for share in shares)
-    if len(shares) < 2 or not all(0 < share < 1 for share in shares):
+    if len(shares) < 2:
         raise ValueError(f"shares must be two or more numbers between 0 and 1, not {listed}")
     if not math.isclose(sum(shares), 1, abs_tol=1e-9):
         raise ValueError(f"shares must sum to 1, but {listed} sum to {sum(shares):.9g}")
@@ -190,8 +196,7 @@ def _query_order(n_queries: int, seed: int | None) -> npt.NDArray[np.int64]:
     """Return the positions of the queries in random order, or in data order without a seed."""
     if seed is None:
         return np.arange(n_queries)
-    if seed < 0:
-        raise ValueError(f"seed must be at least 0, not {seed}")
+    require_whole(seed, "seed", 0)
     return np.random.default_rng(seed).permutation(n_queries)
 
 

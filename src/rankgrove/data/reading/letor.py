@@ -32,6 +32,7 @@ from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.names import default_feature_names, first_number
 from rankgrove.data.core.queries import QueryGroups
+from rankgrove.data.matrix.numbers import GRADES_HINT
 from rankgrove.data.matrix.sparse import SparseMatrix, worth_keeping
 from rankgrove.data.reading.arrow_columns import id_texts
 from rankgrove.data.reading.byte_stream import ByteStream, open_bytes
@@ -316,6 +317,8 @@ def feed(reader: Any, path: FilePath, text: npt.NDArray[np.uint8], n_threads: in
         message = "the label before qid is missing (write 0 where there is none)"
     elif line == 1 and message == "the label is not a number" and _HEADER.match(head):
         hint = " (a table with a header line? format='csv' (--format csv) reads it)"
+    elif message == "the label is not a number":
+        hint = GRADES_HINT
     raise DataError(f"{path}, line {line}, column {column}: {message}{hint}: {shown!r}")
 
 

@@ -75,6 +75,8 @@ def _is_workbook(path: FilePath) -> bool:
 
 def register_reader(reader: Reader) -> Reader:
     """Register a file format for ``load`` and the command line."""
+    if not isinstance(reader, Reader):
+        raise TypeError(f"register_reader takes a Reader, not {reader!r:.60}")
     known = next((known for known in READERS if known.name == reader.name), reader)
     if known.module != reader.module:
         raise ValueError(f"there is already a format {reader.name!r}: choose another name")

@@ -16,7 +16,7 @@ from rankgrove.data.core.queries import QueryGroups, query_ids
 from rankgrove.data.core.row_batch import OPTIONAL_SIDES, RowBatch
 from rankgrove.data.matrix.conversion import categorical_columns, column_names, convert
 from rankgrove.data.matrix.dense import DenseMatrix
-from rankgrove.data.matrix.numbers import row_numbers
+from rankgrove.data.matrix.numbers import row_labels, row_numbers
 from rankgrove.data.reading.loading import load_batch
 from rankgrove.data.reading.options import LoadOptions
 from rankgrove.errors import DataError
@@ -76,7 +76,7 @@ def _batch_of_arrays(batch: tuple[Any, ...], options: LoadOptions, what: str) ->
     columns = Columns(names, values.shape[1])
     return RowBatch(
         DenseMatrix(values, columns.names, matrix.categories),
-        row_numbers(y, len(values), "y"),
+        row_labels(y, len(values), "y"),
         ids,
         row_numbers(weight[0], len(values), "weight") if weight else None,
         source=what,

@@ -135,7 +135,7 @@ def register_ranker(
     papers : settings of papers by a name such as ``burges-2010``, for ``as_in_paper``; the first is
         the paper that brought the ranker
     """
-    if not name or name != name.lower() or set(name) & set(" _:/,="):
+    if not isinstance(name, str) or not name or name != name.lower() or set(name) & set(" _:/,="):
         raise ValueError(f"a ranker's name is lower case, words joined by '-', not {name!r}")
 
     def register(cls: Class) -> Class:
@@ -188,6 +188,8 @@ def name_of(cls: type) -> str | None:
 
 def ranker_class(name: str) -> Any:
     """Return the class of a ranker by its registered name, or by the name of its class."""
+    if not isinstance(name, str):
+        raise ValueError(f"a ranker is named by a text, such as 'lambdamart', not by {name!r:.60}")
     if name not in OWN_RANKERS and name not in _REGISTERED:
         name = next((known for known, cls in class_names().items() if cls == name), name)
     if name in OWN_RANKERS:
