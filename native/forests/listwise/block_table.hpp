@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/large_pages.hpp"
 #include "forests/data/forest_targets.hpp"
 #include "forests/listwise/block_metrics.hpp"
 
@@ -175,9 +176,9 @@ class BlockTable {
   Metric metric_;
   // A query with n documents has at most n blocks; a block of m documents has m + 1 passes.
   std::vector<int32_t> rows_;  // block by block
-  std::vector<double> scores_;
-  std::vector<TiedBlock> blocks_;
-  std::vector<double> passes_;
+  LargeVector<double> scores_;
+  LargeVector<TiedBlock> blocks_;
+  LargeVector<double> passes_;
   std::vector<int32_t> sizes_;
 
   // The query at hand.

@@ -20,6 +20,7 @@
 #include "forests/data/forest_data.hpp"
 #include "forests/listwise/document_moves.hpp"
 #include "forests/listwise/leaf_table.hpp"
+#include "forests/listwise/near_of_first.hpp"
 #include "forests/listwise/node_queries.hpp"
 #include "forests/listwise/query_response.hpp"
 #include "forests/listwise/split_candidates.hpp"
@@ -85,18 +86,6 @@ class CandidateGains {
     }
   }
 
-  struct Near {
-    double left_above = 0.0;
-    double left_below = 0.0;
-    void operator+=(const Near& other) {
-      left_above += other.left_above;
-      left_below += other.left_below;
-    }
-    Near operator-(const Near& other) const {
-      return {left_above - other.left_above, left_below - other.left_below};
-    }
-  };
-
   static constexpr int32_t kFew = 3;
   enum Side { kLeft, kRight };
 
@@ -139,23 +128,23 @@ class CandidateGains {
   // Lists the near and far parts of all subsets.
   void list_subsets(int32_t m, const QueryResponse& response, const double* gain) {
     n_positions_ = response.positions().size();
-    lines_.resize(n_positions_);
     subset_responses_.resize(n_positions_ << m);
-    for (int32_t c = 1; c <= m; ++c) {
-      if (c > 1) response.respond(c, lines_.data());
-      const Line above = response.near_above(c);
-      const Line below = response.near_below(c);
-      for (int32_t subset = 1; subset < 1 << m; ++subset) {
-        if (std::popcount(static_cast<uint32_t>(subset)) != c) continue;
-        double sum = 0.0;
-        for (int32_t d = 0; d < m; ++d) sum += subset >> d & 1 ? gain[d] : 0.0;
-        near_above_[subset] = above.at(sum);
-        near_below_[subset] = below.at(sum);
-        double* far = subset_responses_.data() + subset * n_positions_;
-        if (c == 1) {
-          response.respond(sum, far);
-        } else {
-          for (size_t i = 0; i < n_positions_; ++i) far[i] = lines_[i].at(sum);
+    response.respond_near(m, near_lines_);
+    if (m > 1) response.respond(m, near_lines_, far_lines_);
+    for (int32_t subset = 1; subset < 1 << m; ++subset) {
+      Subset sum;
+      for (int32_t d = 0; d < m; ++d) {
+        if (subset >> d & 1) sum.add(gain[d]);
+      }
+      const int32_t c = sum.count;
+      near_above_[subset] = sum.gain * near_lines_.above_per_gain[c] + near_lines_.above_fixed[c];
+      near_below_[subset] = sum.gain * near_lines_.below_per_gain[c];
+      double* far = subset_responses_.data() + subset * n_positions_;
+      if (c == 1) {
+        response.respond(sum.gain, far);
+      } else {
+        for (size_t i = 0; i < n_positions_; ++i) {
+          far[i] = far_lines_.at(static_cast<int32_t>(i), sum);
         }
       }
     }
@@ -176,61 +165,54 @@ class CandidateGains {
 
   void add_many(const NodeQuery& query, const QueryResponse& response, const double* gain) {
     const Subset& all = query.all;
-    list_lines(all.count, response);
-    all_right_ += near({}, all);
+    const int32_t m = all.count;
+    response.respond_near(m, near_lines_);
+    response.respond(m, near_lines_, far_lines_);
+    near_of_first_.start(near_lines_, all);
     int32_t number = 0;
     for (const Sweep& sweep : candidates_.sweeps()) {
-      const int32_t* move_at = candidates_.move_at(sweep) + query.first_document;
-      moves_.list(move_at, all.count, sweep);
-      const auto [right_begin, left_end] = candidates_.passing_range(sweep, response.positions());
-      // The left child has the same documents of the query from one move to the next.
-      Subset left;
-      Near before = near(left, all);
-      add_far(all, response, kRight, right_begin, moves_[0].candidate);
-      for (size_t k = 0; k < moves_.size();) {
+      moves_.list(candidates_.move_at(sweep) + query.first_document, m, sweep);
+      near_of_first_.find(moves_, gain);
+      if (number == 0) all_right_ += near_of_first_[0];
+      for (int32_t k = 0; k < m;) {
+        const Near before = near_of_first_[k];
         const int32_t move = moves_[k].candidate;
-        for (; k < moves_.size() && moves_[k].candidate == move; ++k) {
-          left.add(gain[moves_[k].document]);
-        }
-        const int32_t end = k < moves_.size() ? moves_[k].candidate : sweep.end;
-        const Near now = near(left, all);
-        near_steps_[move + number] += now - before;
-        before = now;
-        add_far(left, response, kLeft, move, std::min(end, left_end));
-        if (left.count == all.count) continue;
-        add_far({all.count - left.count, all.gain - left.gain}, response, kRight,
-                std::max(move, right_begin), end);
+        while (k < m && moves_[k].candidate == move) ++k;
+        near_steps_[move + number] += near_of_first_[k] - before;
       }
+      add_far_parts(all, response, sweep);
       ++number;
     }
   }
 
-  // Lines of 0 .. m documents.
-  void list_lines(int32_t m, const QueryResponse& response) {
-    n_positions_ = response.positions().size();
-    lines_.assign((m + 1) * n_positions_, Line{0.0, 0.0});
-    lines_above_.assign(m + 1, Line{0.0, 0.0});
-    lines_below_.assign(m + 1, Line{0.0, 0.0});
-    for (int32_t c = 1; c <= m; ++c) {
-      response.respond(c, lines_.data() + c * n_positions_);
-      lines_above_[c] = response.near_above(c);
-      lines_below_[c] = response.near_below(c);
+  // The children have the same documents of the query from one move to the next.
+  void add_far_parts(const Subset& all, const QueryResponse& response, const Sweep& sweep) {
+    const auto [right_begin, left_end] = candidates_.passing_range(sweep, response.positions());
+    const int32_t m = all.count;
+    for (int32_t k = 0; k < m && moves_[k].candidate < left_end;) {
+      const int32_t move = moves_[k].candidate;
+      while (k < m && moves_[k].candidate == move) ++k;
+      const int32_t end = k < m ? moves_[k].candidate : sweep.end;
+      add_far({k, near_of_first_.gain(k)}, response, kLeft, move, std::min(end, left_end));
     }
-  }
-
-  Near near(const Subset& left, const Subset& all) const {
-    const int32_t n_right = all.count - left.count;
-    const double right_gain = all.gain - left.gain;
-    return {lines_above_[left.count].at(left.gain) + lines_below_[n_right].at(right_gain),
-            lines_below_[left.count].at(left.gain) + lines_above_[n_right].at(right_gain)};
+    int32_t end = sweep.end;
+    for (int32_t k = m; k >= 0 && end > right_begin;) {
+      const int32_t move = k > 0 ? moves_[k - 1].candidate : sweep.begin;
+      if (k < m) {
+        add_far({m - k, all.gain - near_of_first_.gain(k)}, response, kRight,
+                std::max(move, right_begin), end);
+      }
+      if (k == 0) break;
+      end = move;
+      while (k > 0 && moves_[k - 1].candidate == move) --k;
+    }
   }
 
   void add_far(const Subset& subset, const QueryResponse& response, Side side, int32_t begin,
                int32_t end) {
-    const Line* line = lines_.data() + subset.count * n_positions_;
     const int32_t* position = response.positions().positions();
     const int32_t* index = candidates_.child_index() + side;
-    for (int32_t i = begin; i < end; ++i) far_[i] += line[position[index[2 * i]]].at(subset.gain);
+    for (int32_t i = begin; i < end; ++i) far_[i] += far_lines_.at(position[index[2 * i]], subset);
   }
 
   const LeafTable& leaves_;
@@ -243,15 +225,15 @@ class CandidateGains {
 
   // The query at hand.
   size_t n_positions_ = 0;
-  std::vector<Line> lines_;
+  NearLines near_lines_;
+  FarLines far_lines_;
   // Few documents: of each subset.
   double near_above_[1 << kFew] = {};
   double near_below_[1 << kFew] = {};
   std::vector<double> subset_responses_;
   // Many documents.
-  std::vector<Line> lines_above_;
-  std::vector<Line> lines_below_;
   DocumentMoves moves_;
+  NearOfFirst near_of_first_;
 };
 
 }  // namespace rankgrove::forests

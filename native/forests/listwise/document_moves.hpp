@@ -1,7 +1,6 @@
 // The documents of a query in the order in which a sweep moves them to the left child.
 #pragma once
 
-#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <vector>
@@ -21,23 +20,12 @@ struct Move {
 class DocumentMoves {
  public:
   // Lists the moves of m documents in the order of candidates, and of documents at each of them.
-  // Unless candidates are many, the moves at each are counted. For example, three documents that
-  // move at candidates 7, 5 and 7 of a sweep that begins at 5: the counts 1 0 2 give the moves at
-  // 5, 6 and 7 the places from 0, 1 and 1 on.
-  void list(const int32_t* move_at, int32_t m, const Sweep& sweep) {
-    moves_.resize(m);
-    if (sweep.end - sweep.begin > kCandidatesPerDocument * m) {
-      for (int32_t d = 0; d < m; ++d) moves_[d] = {move_at[d], d};
-      std::sort(moves_.begin(), moves_.end());
-      return;
-    }
-    places_.assign(sweep.end - sweep.begin + 2, 0);
-    for (int32_t d = 0; d < m; ++d) ++places_[move_at[d] - sweep.begin + 1];
-    for (size_t c = 1; c < places_.size(); ++c) places_[c] += places_[c - 1];
-    for (int32_t d = 0; d < m; ++d) {
-      moves_[places_[move_at[d] - sweep.begin]++] = {move_at[d], d};
-    }
-  }
+  //
+  // Of few documents, each finds its place by comparing itself with all. Of more, the moves at each
+  // candidate are counted, unless candidates are many. For example, three documents that move at
+  // candidates 7, 5 and 7 of a sweep that begins at 5: the counts 1 0 2 give the moves at 5, 6 and
+  // 7 the places from 0, 1 and 1 on.
+  void list(const int32_t* move_at, int32_t m, const Sweep& sweep);
 
   size_t size() const { return moves_.size(); }
   const Move& operator[](size_t i) const { return moves_[i]; }

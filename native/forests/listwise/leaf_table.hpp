@@ -11,6 +11,7 @@
 #include <cstring>
 #include <vector>
 
+#include "common/large_pages.hpp"
 #include "common/simd.hpp"
 #include "forests/data/forest_targets.hpp"
 #include "forests/listwise/score_positions.hpp"
@@ -219,8 +220,8 @@ class LeafTable {
   const std::vector<int64_t>& offsets_;
   const ListwiseMetric& metric_;
   // A query with n documents has at most n blocks.
-  std::vector<Block> blocks_;
-  std::vector<double> numbers_;  // all other columns
+  LargeVector<Block> blocks_;
+  LargeVector<double> numbers_;  // all other columns
   std::vector<int32_t> sizes_;
 };
 

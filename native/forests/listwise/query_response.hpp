@@ -13,7 +13,6 @@
 // It has two parts: the *near* one, as if no block were passed, and the *far* one, the rest.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -29,6 +28,40 @@ namespace rankgrove::forests {
 struct Line {
   double per_gain, fixed;
   double at(double gain) const { return gain * per_gain + fixed; }
+};
+
+// The near responses to 1 .. m documents, above and below; to none, they are 0. What belongs to all
+// numbers of documents lies side by side, here and in FarLines, for vectors of them.
+struct NearLines {
+  std::vector<double> share_of_one;  // of the query's scale
+  std::vector<double> above_per_gain, above_fixed;
+  std::vector<double> below_per_gain;
+
+  void resize(int32_t m) {
+    if (std::ssize(share_of_one) > m) return;
+    for (std::vector<double>* column :
+         {&share_of_one, &above_per_gain, &above_fixed, &below_per_gain}) {
+      column->resize(m + 1);
+    }
+  }
+};
+
+// The far responses to 1 .. m documents at each position.
+struct FarLines {
+  int64_t stride = 0;
+  std::vector<double> per_gain, fixed;  // [position * stride + number of documents]
+
+  void resize(size_t n_positions, int32_t m) {
+    stride = m + 1;
+    const size_t size = n_positions * static_cast<size_t>(stride);
+    if (per_gain.size() >= size) return;
+    per_gain.resize(size);
+    fixed.resize(size);
+  }
+  double at(int32_t position, const Subset& subset) const {
+    const int64_t i = position * stride + subset.count;
+    return subset.gain * per_gain[i] + fixed[i];
+  }
 };
 
 class QueryResponse {
@@ -54,18 +87,9 @@ class QueryResponse {
     return scale_ * (tied_mean() * share(start, start + n_tied()) - value(own()));
   }
 
-  // The near response to c documents (1 .. m). Just above s, they come before the tied ones of
-  // other leaves; just below, they come last of what the own block held.
-  Line near_above(int32_t c) const {
-    const int32_t start = own().start;
-    const int32_t tied_end = start + n_tied();
-    return {scale_ / c * share(start, start + c),
-            scale_ * tied_mean() * (share(start + c, tied_end + c) - share(start, tied_end))};
-  }
-  Line near_below(int32_t c) const {
-    const int32_t end = own().end();
-    return {scale_ / c * share(end - c, end), 0.0};
-  }
+  // The near response to 1 .. m documents. Just above s, they come before the tied ones of other
+  // leaves; just below, they come last of what the own block held.
+  void respond_near(int32_t m, NearLines& near) const;
 
   // The far response to a single document, at each position.
   void respond(double gain, double* response) const {
@@ -89,28 +113,8 @@ class QueryResponse {
     }
   }
 
-  // The far response to c documents, at each position.
-  void respond(int32_t c, Line* line) const {
-    const double share_of_one = scale_ / c;
-    const double above = near_above(c).per_gain;
-    line[own_] = {0.0, 0.0};
-    for (int32_t i = own_ - 1; i >= 0; --i) {
-      const Block& block = blocks_.block[i];
-      line[i] = {share_of_one * share(block.start, block.start + c) - above,
-                 line[i + 1].fixed + scale_ * shifted(block, c)};
-    }
-    const double below = near_below(c).per_gain;
-    for (int32_t i = own_ + 1; i < blocks_.size; ++i) {
-      const Block& block = blocks_.block[i];
-      line[i] = {share_of_one * share(block.end() - c, block.end()) - below,
-                 line[i - 1].fixed + scale_ * shifted(block, -c)};
-    }
-    for (int32_t t = 0; t < positions_.n_ties(); ++t) {
-      const int32_t i = positions_.ties()[t];
-      line[blocks_.size + t] =
-          i < own_ ? tied(i, c, above, line[i + 1].fixed) : tied(i, c, below, line[i - 1].fixed);
-    }
-  }
+  // The far response to 1 .. m documents, at each position.
+  void respond(int32_t m, const NearLines& near, FarLines& far) const;
 
  private:
   // c documents in block i with others; `passed` is what the blocks before it gain.
@@ -120,12 +124,6 @@ class QueryResponse {
     const int32_t begin = i < own_ ? block.start : block.start - c;
     const double per_gain = scale_ * share(begin, begin + n) / n;
     return {per_gain - near, passed + block.gain_sum * per_gain - scale_ * value(block)};
-  }
-
-  // What a block gains if it moves by some ranks.
-  double shifted(const Block& block, int32_t ranks) const {
-    return block.gain_mean *
-           (share(block.start + ranks, block.end() + ranks) - share(block.start, block.end()));
   }
 
   double share(int32_t from, int32_t to) const { return discounts_[to] - discounts_[from]; }
