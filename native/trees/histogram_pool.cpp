@@ -68,7 +68,8 @@ void HistogramPool::build(int64_t begin, int64_t end, int64_t* histogram) {
     return;
   }
   if (can_build_by_feature()) {
-    build_by_feature(begin, end, histogram, state_.n_threads, 0.0, [](int32_t) {});
+    PendingHistogram wanted{begin, end, histogram};
+    build_by_feature({&wanted, 1}, state_.n_threads, 0.0, [](int32_t) {});
     return;
   }
   store_.build(state_.packed.words.data(), rows(begin, end), begin, end, state_.n_threads, partial_,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <queue>
+#include <utility>
 
 namespace rankgrove {
 namespace {
@@ -14,12 +15,12 @@ constexpr int64_t kRowsWorthAMessage = int64_t{1} << 17;
 
 // The rows of a node, partitioned by its split.
 struct NodeGrowth::Partition {
-  int64_t middle;                // where this worker's right rows begin
-  int64_t left_rows;             // of all workers
-  bool left_smaller = false;     // which child the histogram belongs to
-  int64_t* histogram = nullptr;  // of the smaller child; null if none is wanted
-  bool by_rows = false;          // both children are searched without a histogram
-  PendingHistogram pending;      // how to build it, unless it is built
+  int64_t middle;                         // where this worker's right rows begin
+  int64_t left_rows;                      // of all workers
+  bool left_smaller = false;              // which child the histogram belongs to
+  int64_t* histogram = nullptr;           // of the smaller child; null if none is wanted
+  bool by_rows = false;                   // both children are searched without a histogram
+  std::vector<PendingHistogram> pending;  // those of the children that are yet to be built
 };
 
 bool NodeGrowth::may_split(int32_t depth, int64_t n_rows) const {
@@ -84,7 +85,7 @@ NodeGrowth::Partition NodeGrowth::partition_rows(const OpenNode& parent, bool la
   const int64_t begin = partition.left_smaller ? parent.begin : partition.middle;
   const int64_t end = partition.left_smaller ? partition.middle : parent.end;
   if (state_.share.alone() && histograms_.can_build_by_feature()) {
-    partition.pending = {begin, end, partition.histogram};
+    partition.pending.push_back({begin, end, partition.histogram});
     return partition;
   }
   histograms_.build(begin, end, partition.histogram);
@@ -105,6 +106,10 @@ void NodeGrowth::search_again(OpenNode& parent, const Partition& partition) {
   state_.partition.undo_split(parent.begin, partition.middle, parent.end);
   parent.rows_counted = true;
   parent.split = {};
+  if (!parent.histogram && !parent.by_rows) {
+    parent.histogram = histograms_.acquire();
+    histograms_.build(parent.begin, parent.end, parent.histogram);
+  }
   node_search_.find_splits({&parent}, {}, {});
 }
 
@@ -160,7 +165,7 @@ void NodeGrowth::bound_children(const OpenNode& parent, NodeSums& left, NodeSums
 // Gives histograms to those children that may be split, if any, unless they are searched by their
 // rows: the smaller child has one, the larger one's is to be what is left of the parent, whose
 // histogram it takes over.
-PendingSubtraction NodeGrowth::assign_histograms(const OpenNode& parent, const Partition& partition,
+PendingSubtraction NodeGrowth::assign_histograms(const OpenNode& parent, Partition& partition,
                                                  OpenNode& left, OpenNode& right) {
   if (partition.by_rows) {
     histograms_.release(parent.histogram);
@@ -173,7 +178,12 @@ PendingSubtraction NodeGrowth::assign_histograms(const OpenNode& parent, const P
   larger.histogram = parent.histogram;
   PendingSubtraction subtraction;
   if (partition.histogram && may_split(larger.depth, larger.n_rows)) {
-    subtraction = {parent.histogram, partition.histogram};
+    if (parent.histogram) {
+      subtraction = {parent.histogram, partition.histogram};
+    } else {
+      larger.histogram = histograms_.acquire();
+      partition.pending.push_back({larger.begin, larger.end, larger.histogram});
+    }
   }
   for (OpenNode* child : {&left, &right}) {
     if (partition.histogram && may_split(child->depth, child->n_rows)) continue;
@@ -259,8 +269,7 @@ Split NodeGrowth::part_missing(OpenNode& node) const {
 // Makes the children of a node and searches their splits. If the left one's is known, it is no
 // level of its own.
 std::pair<OpenNode, OpenNode> NodeGrowth::split_rows(Tree& tree, const OpenNode& parent,
-                                                     const Partition& partition,
-                                                     bool left_decided) {
+                                                     Partition& partition, bool left_decided) {
   auto children = make_children(tree, parent, partition);
   auto& [left, right] = children;
   if (left_decided) {
@@ -269,6 +278,10 @@ std::pair<OpenNode, OpenNode> NodeGrowth::split_rows(Tree& tree, const OpenNode&
   }
   const PendingSubtraction subtraction = assign_histograms(parent, partition, left, right);
   node_search_.find_splits({&left, &right}, partition.pending, subtraction);
+  for (OpenNode* child : {&left, &right}) {
+    if (histograms_.keeps(child->n_rows)) continue;
+    histograms_.release(std::exchange(child->histogram, nullptr));
+  }
   return children;
 }
 

@@ -46,11 +46,11 @@ class NodeGrowth {
   std::pair<OpenNode, OpenNode> make_children(Tree& tree, const OpenNode& parent,
                                               const Partition& partition) const;
   Split part_missing(OpenNode& node) const;
-  std::pair<OpenNode, OpenNode> split_rows(Tree& tree, const OpenNode& parent,
-                                           const Partition& partition, bool left_decided);
+  std::pair<OpenNode, OpenNode> split_rows(Tree& tree, const OpenNode& parent, Partition& partition,
+                                           bool left_decided);
   void bound_children(const OpenNode& parent, NodeSums& left, NodeSums& right) const;
-  PendingSubtraction assign_histograms(const OpenNode& parent, const Partition& partition,
-                                       OpenNode& left, OpenNode& right);
+  PendingSubtraction assign_histograms(const OpenNode& parent, Partition& partition, OpenNode& left,
+                                       OpenNode& right);
 
   GrowthState& state_;
   HistogramPool& histograms_;

@@ -55,7 +55,7 @@ void NodeSearch::start(OpenNode& node, Candidates& search) const {
 }
 
 void NodeSearch::find_splits(std::initializer_list<OpenNode*> nodes,
-                             const PendingHistogram& pending,
+                             std::span<PendingHistogram> pending,
                              const PendingSubtraction& subtraction) {
   candidates_.resize(nodes.size());
   auto last = candidates_.begin();
@@ -78,9 +78,8 @@ void NodeSearch::find_splits(std::initializer_list<OpenNode*> nodes,
   };
   if (by_rows) {
     std::for_each(candidates_.begin(), last, [&](Candidates& search) { look_at_rows(search); });
-  } else if (pending.histogram) {
-    histograms_.build_by_feature(pending.begin, pending.end, pending.histogram, n_threads(), cost,
-                                 search_feature);
+  } else if (!pending.empty()) {
+    histograms_.build_by_feature(pending, n_threads(), cost, search_feature);
   } else {
     const FeatureShare& searched = state_.searched;
     parallel_for(searched.count(), n_threads(), cost, [&](int64_t task) {

@@ -20,12 +20,6 @@
 
 namespace rankgrove {
 
-// The histogram of the partition's rows begin..end, yet to be built; null if there is none.
-struct PendingHistogram {
-  int64_t begin = 0, end = 0;
-  int64_t* histogram = nullptr;
-};
-
 // whole -= part, yet to be done; null if there is nothing to do.
 struct PendingSubtraction {
   int64_t* whole = nullptr;
@@ -45,7 +39,7 @@ class NodeSearch {
 
   // Sets node->split for those of the nodes that may be split, after completing histograms. Nothing
   // may be pending if no node has one.
-  void find_splits(std::initializer_list<OpenNode*> nodes, const PendingHistogram& pending,
+  void find_splits(std::initializer_list<OpenNode*> nodes, std::span<PendingHistogram> pending,
                    const PendingSubtraction& subtraction);
 
   // What searching one histogram costs.

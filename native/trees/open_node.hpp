@@ -15,7 +15,7 @@ struct OpenNode {
   int64_t begin, end;  // of this worker's rows in the partition
   int64_t n_rows;      // of all workers
   NodeSums sums;
-  int64_t* histogram = nullptr;  // of all workers' rows; null if there is none
+  int64_t* histogram = nullptr;  // of all workers' rows; null if there is none, or it is not kept
   bool by_rows = false;          // it is searched without a histogram
   Split split;
   bool rows_counted = false;  // the split's children are known to have enough rows

@@ -347,7 +347,23 @@ int32_t RowStore::take_feature(int64_t group, int64_t number, int64_t total,
 void RowStore::build(const int64_t* words, const int32_t* rows, int64_t begin, int64_t end,
                      int n_threads, std::vector<std::vector<int64_t>>& scratch,
                      int64_t* histogram) const {
-  const int64_t n_rows = end - begin;
+  PendingHistogram wanted{begin, end, histogram, rows};
+  build(words, {&wanted, 1}, n_threads, scratch, 0.0, [](int32_t, int32_t) {});
+}
+
+void RowStore::build(const int64_t* words, std::span<PendingHistogram> wanted, int n_threads,
+                     std::vector<std::vector<int64_t>>& scratch, double nanoseconds,
+                     const SparseRows::Visit& visit) const {
+  for (PendingHistogram& one : wanted) one.total = build_dense(words, one, n_threads, scratch);
+  if (has_sparse()) sparse_.build(words, wanted, n_threads, nanoseconds, visit);
+}
+
+// Writes the bins of dense columns.
+int64_t RowStore::build_dense(const int64_t* words, const PendingHistogram& wanted, int n_threads,
+                              std::vector<std::vector<int64_t>>& scratch) const {
+  const int32_t* rows = wanted.rows;
+  const int64_t begin = wanted.begin;
+  const int64_t n_rows = wanted.end - begin;
   int64_t part_size = 0;
   for (const Group& group : groups_) part_size += group.n_words();
   // Parts after the first must also pay for their histograms.
@@ -373,16 +389,16 @@ void RowStore::build(const int64_t* words, const int32_t* rows, int64_t begin, i
     for (int64_t i = part_begin; i < part_end; ++i) totals[part] += words[rows ? rows[i] : i];
   });
   const int64_t total = std::accumulate(totals.begin(), totals.end(), int64_t{0});
-  if (!sparse_.empty()) sparse_.build(words, rows, begin, end, total, n_threads, histogram);
   int64_t offset = 0;
   for (const Group& group : groups_) {
     const int64_t n = n_features(&group - groups_.data());
     const double cost = kNanosecondsPerBin * group.n_bins * n_parts / static_cast<double>(n);
     parallel_for(n, n_threads, cost,
-                 [&](int64_t j) { take_out(group, j, parts, offset, total, histogram); });
+                 [&](int64_t j) { take_out(group, j, parts, offset, total, wanted.histogram); });
     offset += group.n_words();
   }
   scratch = std::move(all_parts);
+  return total;
 }
 
 }  // namespace rankgrove

@@ -47,6 +47,13 @@ class RowStore {
   void build(const int64_t* words, const int32_t* rows, int64_t begin, int64_t end, int n_threads,
              std::vector<std::vector<int64_t>>& scratch, int64_t* histogram) const;
 
+  // Whether there are sparse columns; and several histograms with them, as SparseRows::build has
+  // it, whose totals are set.
+  bool has_sparse() const { return !sparse_.empty(); }
+  void build(const int64_t* words, std::span<PendingHistogram> wanted, int n_threads,
+             std::vector<std::vector<int64_t>>& scratch, double nanoseconds,
+             const SparseRows::Visit& visit) const;
+
   // Whether histograms can be built by groups of features. If so, every feature is in a group.
   bool by_groups() const { return by_groups_; }
   int64_t n_groups() const { return std::ssize(groups_); }
@@ -65,7 +72,7 @@ class RowStore {
 
   // What the histogram of so many rows costs.
   double nanoseconds(int64_t n_rows) const {
-    return nanoseconds_per_row_ * static_cast<double>(n_rows);
+    return (nanoseconds_per_row_ + sparse_.nanoseconds_per_row()) * static_cast<double>(n_rows);
   }
 
  private:
@@ -112,12 +119,14 @@ class RowStore {
   template <typename Code>
   void list_rows(const BinnedMatrix& binned, Group& group, int64_t begin, int64_t end) const;
   void copy_rows(const BinnedMatrix& binned, Group& group, int64_t begin, int64_t end) const;
-  // Both return the sum of the rows' words.
+  // All three return the sum of the rows' words.
   int64_t accumulate(const Group& group, const int64_t* words, const int32_t* rows, int64_t begin,
                      int64_t end, int64_t* sums) const;
   template <bool kListed>
   int64_t accumulate_rows(const Group& group, const int64_t* words, const int32_t* rows,
                           int64_t begin, int64_t end, int64_t* sums) const;
+  int64_t build_dense(const int64_t* words, const PendingHistogram& wanted, int n_threads,
+                      std::vector<std::vector<int64_t>>& scratch) const;
   int32_t take_out(const Group& group, int64_t number, std::span<std::vector<int64_t>> parts,
                    int64_t offset, int64_t total, int64_t* histogram) const;
 

@@ -67,8 +67,19 @@ void SparseRows::fill_group(const BinnedMatrix& binned, Group& group) const {
       [&](int32_t row, int32_t bin) { group.entries[next[row]++] = static_cast<uint32_t>(bin); });
 }
 
-void SparseRows::accumulate(const Group& group, const int64_t* words, const int32_t* rows,
-                            int64_t begin, int64_t end, int64_t* histogram) {
+// Runs of sparse columns are cleared at once: long fills do not read the memory before.
+void SparseRows::clear(const Group& group, int64_t* histogram) const {
+  int32_t first = group.first_feature;
+  for (int32_t f = first; f <= group.last_feature; ++f) {
+    if (f < group.last_feature && usual_[f] >= 0) continue;
+    std::fill(histogram + layout_.start[first], histogram + layout_.start[f], 0);
+    first = f + 1;
+  }
+}
+
+void SparseRows::accumulate(const Group& group, const int64_t* words,
+                            const PendingHistogram& wanted) {
+  const auto& [begin, end, histogram, rows, total] = wanted;
   const uint32_t* entries = group.entries.data();
   const uint32_t* starts = group.starts.data();
   const auto add_row = [&](int64_t row) {
@@ -102,15 +113,21 @@ void SparseRows::complete(const Group& group, int64_t total, int64_t* histogram)
   }
 }
 
-void SparseRows::build(const int64_t* words, const int32_t* rows, int64_t begin, int64_t end,
-                       int64_t total, int n_threads, int64_t* histogram) const {
-  const double cost = nanoseconds_per_row_ * static_cast<double>(end - begin) + kGroupBins;
-  parallel_for(static_cast<int64_t>(groups_.size()), n_threads, cost, [&](int64_t g) {
+void SparseRows::build(const int64_t* words, std::span<const PendingHistogram> wanted,
+                       int n_threads, double nanoseconds, const Visit& visit) const {
+  double work = nanoseconds * layout_.n_features();
+  for (const PendingHistogram& one : wanted) {
+    work += nanoseconds_per_row() * static_cast<double>(one.end - one.begin) + layout_.size();
+  }
+  const auto n_groups = static_cast<int64_t>(groups_.size());
+  parallel_for(n_groups, n_threads, work / static_cast<double>(n_groups), [&](int64_t g) {
     const Group& group = groups_[g];
-    std::fill(histogram + layout_.start[group.first_feature],
-              histogram + layout_.start[group.last_feature], 0);
-    accumulate(group, words, rows, begin, end, histogram);
-    complete(group, total, histogram);
+    for (const PendingHistogram& one : wanted) {
+      clear(group, one.histogram);
+      accumulate(group, words, one);
+      complete(group, one.total, one.histogram);
+    }
+    visit(group.first_feature, group.last_feature);
   });
 }
 

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "common/large_pages.hpp"
@@ -14,17 +16,34 @@
 
 namespace rankgrove {
 
+// The histogram of rows[begin..end) (rows begin..end if `rows` is null), yet to be built.
+struct PendingHistogram {
+  int64_t begin = 0, end = 0;
+  int64_t* histogram = nullptr;
+  const int32_t* rows = nullptr;
+  int64_t total = 0;  // of the rows' words
+};
+
 class SparseRows {
  public:
+  // Calls for features first..last.
+  using Visit = std::function<void(int32_t first, int32_t last)>;
+
   SparseRows(const BinnedMatrix& binned, const HistogramLayout& layout, int n_threads);
 
   // Whether no column is sparse.
   bool empty() const { return groups_.empty(); }
 
-  // Writes the bins of sparse columns for rows[begin..end) (rows begin..end if `rows` is null),
-  // whose words add up to `total`; the bins of dense columns become 0.
-  void build(const int64_t* words, const int32_t* rows, int64_t begin, int64_t end, int64_t total,
-             int n_threads, int64_t* histogram) const;
+  // What adding up the entries of one row costs.
+  double nanoseconds_per_row() const {
+    return nanoseconds_per_row_ * static_cast<double>(groups_.size());
+  }
+
+  // Writes the bins of sparse columns into histograms whose totals are known. Visits every feature
+  // of the matrix, once the bins of its group are written and while they are in the cache; a visit
+  // of one feature costs `nanoseconds`.
+  void build(const int64_t* words, std::span<const PendingHistogram> wanted, int n_threads,
+             double nanoseconds, const Visit& visit) const;
 
  private:
   static constexpr int32_t kGroupBins = 1 << 17;
@@ -37,8 +56,8 @@ class SparseRows {
 
   template <typename Code>
   void fill_group(const BinnedMatrix& binned, Group& group) const;
-  static void accumulate(const Group& group, const int64_t* words, const int32_t* rows,
-                         int64_t begin, int64_t end, int64_t* histogram);
+  static void accumulate(const Group& group, const int64_t* words, const PendingHistogram& wanted);
+  void clear(const Group& group, int64_t* histogram) const;
   void complete(const Group& group, int64_t total, int64_t* histogram) const;
 
   HistogramLayout layout_;

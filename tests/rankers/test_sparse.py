@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -104,6 +107,59 @@ def test_every_way_of_growing(params):
         np.testing.assert_array_equal(
             ranker.predict(X), quick("lambdamart", **params).fit(X, y, qid=qid).predict(X)
         )
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"min_samples_leaf": 15},
+        {"min_samples_leaf": 1, "missing": "branch"},
+        {"subsample": 0.7, "random_strength": 1.0},
+    ],
+    ids=lambda params: " ".join(params),
+)
+def test_small_leaves_whose_histograms_are_built_twice(params):
+    """Words of rare values: a row is added up much quicker than a histogram is subtracted."""
+    X, y, qid = rare_values(n_rows=1200, n_features=1500)
+    ranker = quick("lambdamart", tree="leafwise", max_leaf_nodes=40, **params)
+    one = to_bytes(ranker.fit(X.toarray(), y, qid=qid), named=False)
+    for n_jobs in (1, 3):
+        assert to_bytes(ranker.set_params(n_jobs=n_jobs).fit(X, y, qid=qid), named=False) == one
+
+
+def rare_values(n_rows, n_features):
+    rng = np.random.default_rng(0)
+    X = scipy.sparse.random_array((n_rows, n_features), density=0.01, rng=rng, dtype=np.float32)
+    X = scipy.sparse.hstack([X, rng.normal(size=(n_rows, 1)).astype(np.float32)]).tocsr()
+    y = np.digitize(X @ rng.normal(size=n_features + 1), [-1.0, 0.5, 2.0]).astype(np.float64)
+    return X, y, np.arange(n_rows) // 20
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_leaves_do_not_each_take_the_memory_of_a_histogram():
+    X, y, qid = rare_values(n_rows=4000, n_features=10_000)
+    n_words = 400_000  # of a histogram, about: 39 values and 0 in each column
+    added = {}
+    for n_leaves in (8, 128):
+        ranker = quick("lambdamart", tree="leafwise", max_leaf_nodes=n_leaves, n_estimators=1)
+        ranker.set_params(min_samples_leaf=1)
+        added[n_leaves] = peak_memory(lambda r=ranker: r.fit(X, y, qid=qid))
+        assert ranker.model_.ensemble.n_leaves.max() == n_leaves
+    assert added[128] - added[8] < 30 * 8 * n_words
+
+
+def peak_memory(call):
+    """Return how far the resident memory of this process rises above its start, in bytes."""
+
+    def resident(key):
+        status = Path("/proc/self/status").read_text()
+        return int(status.split(key)[1].split()[0]) << 10
+
+    Path("/proc/self/clear_refs").write_text("5")
+    before = resident("VmRSS:")
+    call()
+    return resident("VmHWM:") - before
 
 
 def test_evaluation_sets_weights_and_init_models():
