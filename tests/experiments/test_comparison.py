@@ -461,6 +461,22 @@ def test_rows_that_the_order_of_documents_decides_are_marked(tiny_data):
     assert results["tied"].values["ndcg@10"] == pytest.approx(value, rel=1e-9)
 
 
+def test_the_mean_without_the_order_of_rows_is_over_queries_that_count(tiny_data):
+    """Most queries of the first fold have no relevant document and are skipped."""
+    y = tiny_data.y.copy()
+    y[tiny_data.qid < 10] = 0
+    rows = np.lexsort((-y, tiny_data.qid))
+    data = rankgrove.Dataset(tiny_data.X[rows], y[rows], tiny_data.qid[rows])
+    options = {"folds": 3, "fold_order": "sorted"}
+    metric = "ndcg@10(ties=input,empty=skip)"
+    tied = rankgrove.MART(n_estimators=1, max_leaf_nodes=2)
+    with pytest.warns(rankgrove.DataWarning, match="the order of rows predicts labels"):
+        found = rankgrove.compare(data, tied, metrics=metric, **options)
+    fair = rankgrove.compare(data, tied, metrics="ndcg@10(empty=skip)", **options)
+    (value,) = found.results("data")[0].tie_free_values.values()
+    assert value == pytest.approx(fair.frame().iloc[0]["ndcg@10(empty=skip)"], rel=1e-9)
+
+
 def test_labels_in_markdown_are_no_markup():
     text = "<b>a|b</b> *c* [d](e) `f`"
     found = comparison({text: {1: [(1, values(0.6))]}, "plain": {1: [(1, values(0.3, seed=2))]}})

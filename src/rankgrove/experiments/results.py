@@ -356,9 +356,9 @@ class ComparisonResults:
         outcomes = [cell.outcome for cells in chosen for cell in cells]
         if not all(len(outcome.tie_free_means) for outcome in outcomes):
             return {}
-        counts = np.array([len(outcome.per_query[0]) for outcome in outcomes])
+        counts = np.stack([np.isfinite(outcome.per_query).sum(axis=1) for outcome in outcomes])
         gaps = np.stack([outcome.tie_free_means - outcome.means for outcome in outcomes])
-        gaps = np.average(np.nan_to_num(gaps), axis=0, weights=counts)
+        gaps = (np.nan_to_num(gaps) * counts).sum(axis=0) / np.maximum(counts.sum(axis=0), 1)
         measured = self._measured(data, ranker)
         return {
             name: measured[name][0] + float(gap)
