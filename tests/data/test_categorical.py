@@ -140,6 +140,31 @@ def test_lists_may_hold_texts_beside_numbers(score):
         score([rows[1], [0, *rows[1][1:]]])
 
 
+def test_the_codes_of_a_data_set_are_not_taken_for_values(tmp_path):
+    """Whole numbers are categories by value: 1 would be the category 1, not the code of another."""
+    n = 300
+    numbers = pd.DataFrame({"label": np.arange(n) % 3, "qid": np.repeat(np.arange(n // 10), 10)})
+    numbers["store"], numbers["price"] = numbers.label + 1, np.arange(n) % 7
+    data = rg.load(numbers, categorical=["store"])
+    ranker = rg.LambdaMART(n_estimators=3, random_state=0, min_samples_leaf=5).fit(data)
+    assert ranker.score(data) == 1
+    refused = pytest.raises(DataError, match=r"its own codes .* give the Dataset itself")
+    for X in (data.X, data.X[:20], data.X[:, ::-1], data.X.copy(), np.vstack([data.X, data.X])):
+        for use in (ranker.predict, ranker.explain, ranker.compile().predict):
+            with refused:
+                use(X)
+    with refused:
+        rg.MART(n_estimators=2).fit(data.X, data.y, data.qid)
+    with refused:
+        rg.MART(n_estimators=2).fit(data, eval_set=(data.X, data.y, data.qid))
+    with refused:
+        rg.load(data.X, data.y, qid=data.qid)
+    np.testing.assert_array_equal(ranker.predict(data.matrix), ranker.predict(data))
+    again = rg.Dataset(data.X, data.y, data.qid, categories=data.categories)
+    assert (again.X == data.X).all()
+    assert type(rg.load(numbers).X) is np.ndarray
+
+
 def test_columns_without_a_frame_are_refused():
     X = FRAME[["store", "price"]]
     ranker = rg.LambdaMART(n_estimators=3)

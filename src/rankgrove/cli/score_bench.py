@@ -65,14 +65,18 @@ def measure(ranker: Any, data: Any, seconds: float, n_jobs: int | None) -> dict[
     import numpy as np
 
     from rankgrove._threads import resolve_n_jobs
+    from rankgrove.data.matrix.dense import DenseMatrix
     from rankgrove.errors import DataError
 
     if len(data.X) == 0:
         raise DataError("there are no documents to score")
     needs_queries = ranker.model_.needs_queries
 
+    def documents(X: Any) -> Any:
+        return DenseMatrix(np.asarray(X), categories=data.categories) if data.categories else X
+
     def predict_query(X: Any) -> Any:
-        return ranker.predict(X, group_sizes=[len(X)] if needs_queries else None)
+        return ranker.predict(documents(X), group_sizes=[len(X)] if needs_queries else None)
 
     start = time.perf_counter()
     predict_query(data.X[:1])
@@ -81,7 +85,7 @@ def measure(ranker: Any, data: Any, seconds: float, n_jobs: int | None) -> dict[
     throughput = {}
     for threads in sorted({1, resolve_n_jobs(n_jobs)}):
         ranker.set_params(n_jobs=threads)
-        best = min(_times(lambda: ranker.predict(data.X, qid), seconds))
+        best = min(_times(lambda: ranker.predict(documents(data.X), qid), seconds))
         throughput[threads] = best / len(data.X) * 1e6
     ranker.set_params(n_jobs=1)
     groups = data.groups

@@ -91,6 +91,6 @@ def _regression(model: BaseRanker, data: Dataset, target: Floats) -> Floats:
     """Return the fitted relevance of each row."""
     from sklearn.base import clone
 
-    fitted: Any = clone(model).fit(data.X, target, group_sizes=[data.n_rows])
-    scores: Floats = fitted.predict(data.X)
+    fitted: Any = clone(model).fit(data.matrix, target, group_sizes=[data.n_rows])
+    scores: Floats = fitted.predict(data.matrix)
     return np.clip(scores, _LEAST, 1 - _LEAST)

@@ -24,6 +24,7 @@ from rankgrove.data.core.pandas_index import warn_of_other_order
 from rankgrove.data.core.queries import QueryGroups, query_groups, query_ids
 from rankgrove.data.core.shown_positions import propensities, shown_positions
 from rankgrove.data.matrix.arrow_tables import decoded
+from rankgrove.data.matrix.coded_array import CodedArray, refuse_coded
 from rankgrove.data.matrix.conversion import column_names, convert, refuse_absent_rows
 from rankgrove.data.matrix.dense import DenseMatrix, as_matrix
 from rankgrove.data.matrix.feature_matrix import FeatureMatrix
@@ -64,7 +65,6 @@ class Dataset:
         codes. By default those of the table; ``load`` makes them, too (docs/how-to/categorical.md)
     """
 
-    X: npt.NDArray[np.float32] | SparseMatrix
     y: npt.NDArray[np.float64]
     groups: QueryGroups
     feature_names: tuple[str, ...]
@@ -104,8 +104,10 @@ class Dataset:
             feature_names = table.names if feature_names is None else feature_names
             categories = table.categories if categories is None else categories
             X = table if table.entries is not None else table.take_rows(slice(None))
-        self.X = as_features(X, np.nan if absent == "missing" else 0.0)
-        n_rows, n_features = self.X.shape
+        if categories is None:
+            refuse_coded(X)
+        self._X = as_features(X, np.nan if absent == "missing" else 0.0)
+        n_rows, n_features = self._X.shape
         self.y = row_labels(y, n_rows, "y")
         self._qid = None if qid is None else query_ids(qid)
         self.groups = query_groups(n_rows, qid=self._qid, group_sizes=group_sizes)
@@ -130,7 +132,7 @@ class Dataset:
         for j, found in self.categories.items():
             if not 0 <= j < self.n_features:
                 raise DataError(f"categories of column {j}, of {self.n_features} columns")
-            codes = self.X[:, j]
+            codes = self._X[:, j]
             sound = (codes >= 0) & (codes < found.n_codes) & (np.trunc(codes) == codes)
             wrong = ~sound & ~np.isnan(codes)
             if wrong.any():
@@ -141,20 +143,27 @@ class Dataset:
                 )
 
     @property
+    def X(self) -> npt.NDArray[np.float32] | SparseMatrix:  # noqa: N802
+        """The features. With categorical columns, a ``CodedArray``, which rankers do not take."""
+        if self.categories and isinstance(self._X, np.ndarray):
+            return self._X.view(CodedArray)
+        return self._X
+
+    @property
     def n_rows(self) -> int:
         """Number of rows (judged documents)."""
-        return len(self.X)
+        return len(self._X)
 
     @property
     def matrix(self) -> FeatureMatrix:
         """X with the names of its columns."""
-        matrix = as_matrix(self.X).with_names(self.feature_names)
+        matrix = as_matrix(self._X).with_names(self.feature_names)
         return matrix.with_categories(self.categories)
 
     @property
     def n_features(self) -> int:
         """Number of columns of X."""
-        return int(self.X.shape[1])
+        return int(self._X.shape[1])
 
     @property
     def n_queries(self) -> int:
@@ -221,7 +230,7 @@ class Dataset:
         elif rows.max() >= self.n_rows or rows.min() < -self.n_rows:
             raise DataError(f"there is no row {rows[np.abs(rows).argmax()]} of {self.n_rows}")
         return Dataset(
-            self.X[rows],
+            self._X[rows],
             self.y[rows],
             self.qid[rows],
             feature_names=self.feature_names,
@@ -261,7 +270,7 @@ class Dataset:
         """
         other = Dataset.__new__(Dataset)
         vars(other).update(vars(self))
-        other.X = as_features(X)
+        other._X = as_features(X)
         if len(other.X) != self.n_rows:
             raise DataError(f"the matrix has {len(other.X)} rows instead of {self.n_rows}")
         other.feature_names = _as_names(feature_names, other.n_features)
@@ -273,7 +282,7 @@ class Dataset:
         import pyarrow as pa
 
         known = typed(self.categories[column])
-        codes = looked_up(recoding(self.categories[column], known, "X"), self.X[:, column])
+        codes = looked_up(recoding(self.categories[column], known, "X"), self._X[:, column])
         if known.pooled:
             raise DataError(
                 f"column {self.feature_names[column]!r}: rare values were pooled when the data "

@@ -23,6 +23,7 @@ from rankgrove.data.matrix.arrow_tables import (
     without_dictionary,
     write_feature,
 )
+from rankgrove.data.matrix.coded_array import refuse_coded
 from rankgrove.data.matrix.coded_columns import (
     CodedColumn,
     coded_arrow,
@@ -65,6 +66,7 @@ def convert(
         return DenseMatrix(addressable(X))
     if isinstance(X, FeatureMatrix):
         return X
+    refuse_coded(X)
     names = column_names(X)
     coded = categorical_columns(X, categorical)
     if coded:
@@ -151,6 +153,7 @@ def in_place(
         wanted = range(X.n_columns) if places is None else places
         matrix = in_place_array(X.to_array(), X.names, places)
         return matrix.with_categories(selected(X.categories, wanted))
+    refuse_coded(X)
     names = column_names(X)
     chosen = X if places is None else take_columns(X, places)
     coded = categorical_columns(chosen, categorical)

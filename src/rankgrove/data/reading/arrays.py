@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rankgrove.data.core.dataset import Dataset, as_features
+from rankgrove.data.matrix.coded_array import refuse_coded
 from rankgrove.data.matrix.dense import DenseMatrix, as_matrix
 from rankgrove.data.matrix.feature_matrix import FeatureMatrix
 from rankgrove.data.matrix.sparse import is_sparse, worth_keeping
@@ -20,6 +21,7 @@ def read_arrays(X: Any, options: LoadOptions, source: str | None = None) -> Data
     """Make a Dataset of a dense or sparse matrix and the arrays given in the options."""
     if options.y is None:
         raise DataError("labels are missing: load(X, y, qid=...)")
+    refuse_coded(X)
     sparse = is_sparse(X)
     if options.sparse is not None and not sparse:
         raise ValueError("sparse does not apply to a matrix that is dense")
