@@ -183,7 +183,7 @@ def test_categories_are_categories_to_other_libraries(library, rounds):
     metric = as_metric("ndcg@5")
     peer = fit(library, target, params, Fold(train, part, part), rounds=rounds)
     scores = peer.score(part, 1)
-    codes = [Dataset(one.X, one.y, one.qid) for one in (train, part)]
+    codes = [Dataset(np.asarray(one.X), one.y, one.qid) for one in (train, part)]
     numbers = fit(library, target, params, Fold(codes[0], codes[1], codes[1]))
     by_code = metric(part.y, numbers.score(codes[1], 1), groups=part.groups)
     assert metric(part.y, scores, groups=part.groups) > by_code + 0.02
@@ -203,7 +203,7 @@ def test_categories_where_a_peer_learnt_numbers_are_refused(library):
     pytest.importorskip(library)
     target, params = NATIVE[library]
     part = with_brands(0)
-    numbers = Dataset(part.X, part.y, part.qid, feature_names=part.feature_names)
+    numbers = Dataset(np.asarray(part.X), part.y, part.qid, feature_names=part.feature_names)
     with pytest.raises(DataError, match="'brand' holds categories, such as 'brand a', but numbers"):
         fit(library, target, params, Fold(numbers, numbers, numbers)).score(part, 1)
 
