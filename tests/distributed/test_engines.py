@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import math
 import os
+import re
 import shutil
 import signal
 import sys
@@ -27,6 +28,7 @@ from rankgrove.distributed import fit, predict
 from rankgrove.distributed.driver_hub import DriverHub
 from rankgrove.distributed.engines import find_engine
 from rankgrove.distributed.messages import MessageKind
+from rankgrove.errors import DataError
 from rankgrove.formats.container import to_bytes
 
 # Ray takes minutes on a machine with ten processes per core; what hangs, hangs for longer.
@@ -344,6 +346,22 @@ def test_files_of_a_folder_are_in_order_of_their_names(cluster, tmp_path):
     local = boosted().fit(rankgrove.load([tmp_path / name for name in names]))
     far = fit(boosted(), cluster.read(str(tmp_path)), on=cluster.on, n_workers=2)
     assert to_bytes(far) == to_bytes(local)
+
+
+def test_a_partition_that_contradicts_its_metadata_is_refused_by_name(cluster, tables):
+    if not hasattr(cluster.on, "scheduler"):
+        pytest.skip("of Dask")
+    from dask.dataframe import from_delayed
+    from dask.delayed import delayed
+
+    first, second = (table.to_pandas() for table in tables[:2])
+    parts = [delayed(first), delayed(second.iloc[:, :-1])]
+    frame = from_delayed(parts, meta=first.iloc[:0]).map_partitions(
+        lambda part: part, meta=first.iloc[:0], enforce_metadata=True
+    )
+    message = f"the training data, partition 1.*{second.columns[-1]}"
+    with pytest.raises(DataError, match=re.compile(message, re.DOTALL)):
+        fit(boosted(), frame, on=cluster.on, n_workers=2)
 
 
 def test_a_partition_without_a_column_is_refused_by_name(cluster, tables):

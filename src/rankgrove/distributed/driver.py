@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from rankgrove._arguments import require_number, require_whole
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.fit_data import FitData
 from rankgrove.distributed.cluster_fit import ClusterFit
@@ -91,7 +92,7 @@ def fit(
     ------
     WorkerLost : workers were lost again and again without a step being finished in between
     """
-    _refuse(ranker, split_queries, n_workers, bin_error, share, reading)
+    _refuse(ranker, split_queries, n_workers, bin_error, share, patience, reading)
     _refuse_share(ranker, share)
     options = FitOptions(
         None, eval_metric, early_stopping_rounds, init_model, stopping_rule=stopping_rule
@@ -152,6 +153,7 @@ def _refuse(
     n_workers: int | None,
     bin_error: float,
     share: str | None,
+    patience: float,
     reading: Mapping[str, Any],
 ) -> None:
     """Refuse arguments that are wrong whatever the data are."""
@@ -162,8 +164,9 @@ def _refuse(
         raise ValueError(
             f"split_queries must be one of {', '.join(SPLIT_QUERIES)}, not {split_queries!r}"
         )
-    if n_workers is not None and n_workers < 1:
-        raise ValueError(f"n_workers must be at least 1, or None for all, not {n_workers!r}")
+    if n_workers is not None:
+        require_whole(n_workers, "n_workers", 1)
+    require_number(patience, "patience", "a number of seconds above 0", lambda x: x > 0)
     if not ranker.shares:
         raise ModelError(
             f"{type(ranker).__name__} is fitted on one machine only: boosted trees and forests can "

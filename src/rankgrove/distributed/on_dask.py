@@ -285,6 +285,8 @@ def _check_partition(future: Any, partition: Partition) -> None:
         error = future.exception()
         if isinstance(error, KeyError):  # of pandas, for columns that are selected
             raise DataError(f"{partition.name} lacks a column: {error.args[0]}") from error
+        if isinstance(error, ValueError):  # of Dask, for columns that contradict the metadata
+            raise DataError(f"{partition.name}: {error}") from error
         raise error
     if future.status != "finished":
         raise WorkerLost(f"{partition.name} was lost with its worker ({future.status})", 0)

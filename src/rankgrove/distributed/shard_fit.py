@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from rankgrove._arguments import require_number
 from rankgrove.data.core.fit_data import FitData
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.distributed.arrow_bytes import from_frames, to_frames
@@ -209,8 +210,8 @@ def refuse_shards(ranker: BaseRanker) -> None:
 
 def check_bin_error(bin_error: float) -> None:
     """Refuse an error of bins that is no part of the documents."""
-    if not 0.0 <= bin_error < 1.0:
-        raise ValueError(f"bin_error must be a part of the documents, 0 to 1, not {bin_error!r}")
+    words = "a part of the documents, 0 to 1"
+    require_number(bin_error, "bin_error", words, lambda x: 0.0 <= x < 1.0)
 
 
 def _settings(ranker: BaseRanker, options: Mapping[str, Any]) -> dict[str, Any]:
