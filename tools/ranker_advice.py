@@ -32,8 +32,8 @@ WHEN = {
     "average position of relevant documents (ARP).",
     "yetiloss": "For MAP, MRR or ERR as the metric, with few queries.",
     "stochasticrank": "Where the metric itself should be optimised, rather than a bound or pairs: "
-    "NDCG, DCG, MAP, ERR or MRR. More draws (`n_permutations`) make the gradient less noisy. Beside "
-    "CatBoost's loss of this name under comparable settings "
+    "NDCG, DCG, MAP, ERR or MRR. More draws (`n_permutations`) make the gradient less noisy. "
+    "Beside CatBoost's loss of this name under comparable settings "
     "(`benchmarks/results/quality-peers-stochastic.md`: the five folds of MQ2008, 784 queries, "
     "NDCG@10), StochasticRank reached 0.5076 with ten draws and 0.5060 with one, CatBoost 0.5009 "
     "with one, its default, and YetiRank 0.4996; after Holm's correction, no difference from "

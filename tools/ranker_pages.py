@@ -67,6 +67,8 @@ EXTRA = {
     "querycrossentropy": {"max_grade": 4},
     "listce": {"max_grade": 4},
 }
+# The metric of an example, where it is not NDCG@10.
+MEASURED_BY = {"stochasticfilter": "filtered-dcg"}
 BEGIN, END = "<!-- parameters of every boosted ranker -->\n", "<!-- end -->\n"
 
 PAGE = """\
@@ -86,12 +88,12 @@ from rankgrove.datasets import make_ranking
 
 train, valid = make_ranking(60, seed=1), make_ranking(40, seed=2)
 ranker = rankgrove.{cls}(n_estimators=20, {extra}random_state=0)
-ranker.fit(train, eval_set={{"train": train, "valid": valid}}, eval_metric="ndcg@10")
+ranker.fit(train, eval_set={{"train": train, "valid": valid}}, eval_metric="{metric}")
 print(ranker.best_iteration_, ranker.score(valid))
 ```
 
 ```text
-rankgrove train {name} train.txt --valid vali.txt --metric ndcg@10 --out model.rg
+rankgrove train {name} train.txt --valid vali.txt --metric {metric} --out model.rg
 ```
 
 ## Parameters
@@ -188,6 +190,7 @@ def page(name: str) -> str:
         name=name,
         cls=cls.__name__,
         body=body(cls),
+        metric=MEASURED_BY.get(name, "ndcg@10"),
         extra="".join(f"{key}={value}, " for key, value in EXTRA.get(name, {}).items()),
         own=parameter_rows(own) if own else "This ranker has no parameters of its own.",
         changed=f"; here {', '.join(changed)} by default" if changed else "",

@@ -9,6 +9,7 @@ from rankgrove.boosting.objectives.base import Objective, TrainingData
 from rankgrove.boosting.objectives.stochasticrank import SmoothedMetric
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.rankers.base.boosted import BoostedRanker
+from rankgrove.rankers.base.common_parameters import GAIN, GAIN_MEANING
 from rankgrove.rankers.base.declaration import param, with_default
 from rankgrove.rankers.base.parameters import Integer, Real, Satisfies
 from rankgrove.rankers.base.registry import register_ranker
@@ -54,7 +55,7 @@ class StochasticRank(BoostedRanker):
     CatBoost's ``num_estimations`` is ``n_permutations``, its ``lambda`` is ``sfa``, its ``top`` the
     cut-off of the metric, and its NDCG and DCG have ``gain="linear"`` (``type=Exp``:
     ``gain="exp"``). With :math:`\sigma \neq 1` CatBoost adds the mean of the other documents' noise
-    without the factor :math:`\sigma`.
+    without the factor :math:`\sigma`, and its gradients of ERR are not those of the definition.
 
     Ustimenko and Prokhorenkova, "StochasticRank: Global Optimization of Scale-Free Discrete
     Functions", 2020.
@@ -78,7 +79,7 @@ class StochasticRank(BoostedRanker):
     n_permutations: int = param(
         10, Integer(1, 10_000), "draws of the noise for each query in each iteration"
     )
-    gain: Any = with_default(LambdaMART, "gain", "exp")
+    gain: Any = param("exp", GAIN, GAIN_MEANING + "; for NDCG, DCG and (no table) ERR")
     relevant_from: float = with_default(LambdaMART, "relevant_from", 1.0)
     max_grade: float | None = with_default(LambdaMART, "max_grade", None)
 
