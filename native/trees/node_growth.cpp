@@ -77,9 +77,7 @@ NodeGrowth::Partition NodeGrowth::partition_rows(const OpenNode& parent, bool la
   }
   if (!wanted) return partition;
   partition.by_rows =
-      count_first &&
-      node_search_.takes_rows(parent.n_rows -
-                              std::min(partition.left_rows, parent.n_rows - partition.left_rows));
+      node_search_.takes_rows(std::max(partition.left_rows, parent.n_rows - partition.left_rows));
   if (partition.by_rows) return partition;
   partition.histogram = histograms_.acquire();
   const int64_t begin = partition.left_smaller ? parent.begin : partition.middle;

@@ -31,7 +31,7 @@ bool NodeSearch::takes_rows(int64_t n_rows) const {
   const GrowOptions& options = state_.options;
   const double n_searched = options.max_features_tree * options.max_features_node *
                             static_cast<double>(state_.layout.n_features());
-  return !codes_.empty() && state_.share.alone() && !state_.wide &&
+  return !codes_.empty() && state_.share.alone() &&
          static_cast<double>(n_rows) * n_searched <= static_cast<double>(state_.layout.size());
 }
 
@@ -137,9 +137,9 @@ void NodeSearch::look_at_rows(Candidates& search) const {
 template <typename Visit>
 void NodeSearch::visit_bins(const OpenNode& node, std::span<const int32_t> features,
                             Visit&& visit) const {
-  thread_local std::vector<int64_t> zeros(RowCodes::kAtOnce * RowCodes::kWords);
+  thread_local std::vector<int64_t> zeros;
   std::vector<int64_t> space = std::exchange(zeros, {});  // if a visit throws, it goes
-  if (space.empty()) space.resize(RowCodes::kAtOnce * RowCodes::kWords);
+  space.resize(RowCodes::kAtOnce * RowCodes::kWords, 0);
   const std::span rows(state_.partition.rows() + node.begin, node.end - node.begin);
   codes_.add_up(features, state_.packed.words.data(), rows, space.data());
   int64_t* bins = space.data();
@@ -168,23 +168,20 @@ void NodeSearch::search_promising(Candidates& search) {
     }
     *next = kNoGain;
     const auto f = static_cast<int32_t>(next - most.begin());
-    Split& split = search.by_feature[f];
-    if (node.rows_counted) {
-      split = best_of_feature(node, f, count_rows(node, f).data(), kNoGain);
-    } else {
-      split = best_of_feature(node, f, nullptr, kNoGain);
-    }
-    known = std::max(known, split.gain);
+    const std::vector<int64_t> rows =
+        node.rows_counted ? count_rows(node, f) : std::vector<int64_t>();
+    search.by_feature[f] = best_of_feature(node, f, node.rows_counted ? rows.data() : nullptr);
+    known = std::max(known, search.by_feature[f].gain);
   }
 }
 
 // The best split of one feature.
-Split NodeSearch::best_of_feature(const OpenNode& node, int32_t feature, const int64_t* row_counts,
-                                  double least_gain) const {
+Split NodeSearch::best_of_feature(const OpenNode& node, int32_t feature,
+                                  const int64_t* row_counts) const {
   Split split;
   const auto search = [&](int32_t f, NodeBins bins) {
     if (row_counts) bins.row_counts = row_counts;
-    split = search_.best_of_feature(f, bins, node.sums, least_gain);
+    split = search_.best_of_feature(f, bins, node.sums);
   };
   if (node.by_rows) {
     visit_bins(node, {&feature, 1}, search);
@@ -280,7 +277,7 @@ SplitOffer NodeSearch::best_with_enough_rows(const OpenNode& node, std::vector<S
     if (!best.split.found() || counted[feature]) return best;
     const std::vector<int64_t> rows = count_rows(node, feature);
     if (state_.searched.has(feature)) {
-      by_feature[feature] = best_of_feature(node, feature, rows.data(), kNoGain);
+      by_feature[feature] = best_of_feature(node, feature, rows.data());
     }
     counted[feature] = 1;
   }
@@ -299,7 +296,7 @@ void NodeSearch::count_all_rows(const OpenNode& node, std::vector<Split>& by_fea
     if (!wanted(f)) return;
     std::vector<int64_t> rows(counts + layout.start[f], counts + layout.start[f + 1]);
     rows.resize(layout.n_bins[f] + 1, 0);
-    by_feature[f] = best_of_feature(node, f, rows.data(), kNoGain);
+    by_feature[f] = best_of_feature(node, f, rows.data());
   });
   histograms_.release(counts);
 }

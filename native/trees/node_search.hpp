@@ -1,8 +1,10 @@
 // The best splits of nodes over all features that they may use.
 //
 // SplitSearch knows one feature of one histogram; NodeSearch goes over features, on several
-// threads, and chooses. Two siblings are searched together, and their histograms are completed on
-// the way, feature by feature, while the bins are in the cache. Each of several workers searches
+// threads, and chooses. It looks at all features roughly before it searches those that may have the
+// best split. Two siblings are searched together, and their histograms are completed on
+// the way, feature by feature, while the bins are in the cache; nodes of few rows have none (see
+// row_codes.hpp). Each of several workers searches
 // its own features, and offers the others the best splits that it has found.
 #pragma once
 
@@ -60,8 +62,7 @@ class NodeSearch {
   void search_promising(Candidates& search);
   template <typename Visit>
   void visit_bins(const OpenNode& node, std::span<const int32_t> features, Visit&& visit) const;
-  Split best_of_feature(const OpenNode& node, int32_t feature, const int64_t* row_counts,
-                        double least_gain) const;
+  Split best_of_feature(const OpenNode& node, int32_t feature, const int64_t* row_counts) const;
   double preference(const OpenNode& node, const Split& split) const;
   Split with_exact_sums(const OpenNode& node, Split split) const;
   SplitOffer own_offer(const OpenNode& node, const std::vector<Split>& by_feature) const;

@@ -225,8 +225,8 @@ RANKGROVE_AVX512 float greatest_rough_score_avx512(const int64_t* bins, int32_t 
   __m512i before = _mm512_set1_epi64(missing);
   __m512 greatest = _mm512_set1_ps(kNoRough);
   for (int32_t first = 0; first < n; first += 16) {
-    greatest = _mm512_max_ps(
-        greatest, score_half<false>(bins, first, n, total, units, before, nullptr));
+    greatest =
+        _mm512_max_ps(greatest, score_half<false>(bins, first, n, total, units, before, nullptr));
   }
   return _mm512_reduce_max_ps(greatest);
 }

@@ -137,9 +137,8 @@ struct Workspace {
                                  static_cast<int32_t>(min_hessian)};
     const bool listed = n_rows < n && can_list_occupied();
     if (listed) n = list_occupied(histogram, n, bin.data(), occupied.data());
-    const float greatest =
-        kScores(listed ? occupied.data() : histogram, n, missing, total, rough_units,
-                {left.data(), rough.data(), rough_of_block.data()});
+    const float greatest = kScores(listed ? occupied.data() : histogram, n, missing, total,
+                                   rough_units, {left.data(), rough.data(), rough_of_block.data()});
     const double unit = units.gradient * units.gradient / units.hessian;
     const double most = greatest > 0.0f ? greatest * unit * (1.0 + 2 * kRoughError) : kNone;
     return {n, listed, greatest, most};
@@ -201,7 +200,6 @@ struct SplitSearch::Candidates : PrefixBins {
   int64_t total;  // packed sums of the node
   int32_t feature;
   bool missing_left;
-  double least_gain;  // others are of no use
   int64_t first = 0;  // number of the first candidate of the feature
   double gained = 0;  // by parting missing values before: see consider_branch
 };
@@ -256,7 +254,7 @@ void SplitSearch::consider(const Candidates& c, const NodeSums& node, const Grad
     const int64_t before = std::accumulate(c.bins, c.bins + begin, missing);
     const FirstLook seen =
         space.look<rough_scores>(c.bins + begin, end - begin, before, c.total, node.n_rows, units);
-    if (seen.most == kNone || seen.most < node_score + std::max(c.least_gain, best.gain)) return;
+    if (seen.most == kNone || seen.most < node_score + best.gain) return;
     n = space.list_promising(seen, begin);
   } else {
     n = space.list_all(c.bins, c.n, missing);
@@ -390,7 +388,8 @@ double SplitSearch::most_gain(int32_t feature, const NodeBins& node_bins,
                   least_weight(*units)};
   Workspace& space = workspace(n_bins);
   const auto most = [&](int32_t n, int64_t left) {
-    return n > 0 ? space.look<greatest_rough_score>(bins, n, left, total, node.n_rows, own).most : kNone;
+    return n > 0 ? space.look<greatest_rough_score>(bins, n, left, total, node.n_rows, own).most
+                 : kNone;
   };
   double score = most(n_bins - 1 + (missing != 0 && can_split_missing(feature) ? 1 : 0), 0);
   if (missing != 0) score = std::max(score, most(n_bins - 1, missing));
@@ -403,11 +402,9 @@ bool SplitSearch::can_bound(int32_t feature, const NodeSums& node,
          scores_decide(feature, node, packed, 0.0);
 }
 
-Split SplitSearch::best_of_feature(int32_t feature, const NodeBins& node_bins, const NodeSums& node,
-                                   double least_gain) const {
-  if (bins_.is_categorical(feature)) {
-    return best_of_categories(feature, node_bins, node, least_gain);
-  }
+Split SplitSearch::best_of_feature(int32_t feature, const NodeBins& node_bins,
+                                   const NodeSums& node) const {
+  if (bins_.is_categorical(feature)) return best_of_categories(feature, node_bins, node);
   const auto& [bins, total, units, row_counts] = node_bins;
   const GradientUnits& packed = *units;
   const int32_t n_bins = layout_.n_bins[feature];
@@ -425,22 +422,22 @@ Split SplitSearch::best_of_feature(int32_t feature, const NodeBins& node_bins, c
   if (rules_.missing_branch && some_missing) {
     PrefixBins of_values = prefixes;
     of_values.n = n_bins - 1;
-    const Candidates three{of_values, total, feature, false, least_gain};
+    const Candidates three{of_values, total, feature, false};
     if (may_branch(three, packed)) {
       consider_branch(three, node, packed, best);
       return best;
     }
   }
-  consider({prefixes, total, feature, false, least_gain}, node, packed, best);
+  consider({prefixes, total, feature, false}, node, packed, best);
   if (some_missing) {
     prefixes.n = n_bins - 1;
-    consider({prefixes, total, feature, true, least_gain}, node, packed, best);
+    consider({prefixes, total, feature, true}, node, packed, best);
   }
   return best;
 }
 
 Split SplitSearch::best_of_categories(int32_t feature, const NodeBins& node_bins,
-                                      const NodeSums& node, double least_gain) const {
+                                      const NodeSums& node) const {
   const auto& [bins, total, units, row_counts] = node_bins;
   const GradientUnits& packed = *units;
   const int32_t n_bins = layout_.n_bins[feature];
@@ -457,8 +454,7 @@ Split SplitSearch::best_of_categories(int32_t feature, const NodeBins& node_bins
     const int32_t kept = std::exchange(best.rule.bin, -1);
     for (const bool missing_left : {false, true}) {
       if (missing_left ? !some_missing : list.empty()) continue;
-      consider({listed.prefixes(), total, feature, missing_left, least_gain, n_before}, node,
-               packed, best);
+      consider({listed.prefixes(), total, feature, missing_left, n_before}, node, packed, best);
     }
     n_before += std::ssize(list) + 1;
     if (best.rule.bin < 0) {

@@ -81,10 +81,8 @@ class SplitSearch {
 
   const SplitRules& rules() const { return rules_; }
 
-  // The best split of one feature, or none. Splits that gain less than `least_gain` may be passed
-  // over.
-  Split best_of_feature(int32_t feature, const NodeBins& bins, const NodeSums& node,
-                        double least_gain = -std::numeric_limits<double>::infinity()) const;
+  // The best split of one feature, or none.
+  Split best_of_feature(int32_t feature, const NodeBins& bins, const NodeSums& node) const;
 
   // Whether most_gain() can bound the gains of a feature's splits.
   bool can_bound(int32_t feature, const NodeSums& node, const GradientUnits& packed) const;
@@ -115,8 +113,7 @@ class SplitSearch {
   std::pair<int32_t, int32_t> with_enough_rows(const Candidates& candidates) const;
   bool scores_decide(int32_t feature, const NodeSums& node, const GradientUnits& packed,
                      double more_l2) const;
-  Split best_of_categories(int32_t feature, const NodeBins& bins, const NodeSums& node,
-                           double least_gain) const;
+  Split best_of_categories(int32_t feature, const NodeBins& bins, const NodeSums& node) const;
   void apply_criterion(const Candidates& candidates, const GradientUnits& packed,
                        double* score) const;
   void consider(const Candidates& candidates, const NodeSums& node, const GradientUnits& packed,

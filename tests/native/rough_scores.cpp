@@ -48,7 +48,7 @@ CASE("rough scores are near exact ones, for any number of splits") {
       bins.push_back(packed_word({int64_t(random.below(2001)) - 1000, int64_t(random.below(300))}));
       total += bins.back();
     }
-    const Looked looked = look(bins, n, missing, total, {0.5f, 200});
+    Looked looked = look(bins, n, missing, total, {0.5f, 200});
     int64_t left = missing;
     float greatest = kNoRough;
     for (int32_t b = 0; b < n; ++b) {
@@ -67,6 +67,9 @@ CASE("rough scores are near exact ones, for any number of splits") {
     CHECK(looked.greatest == greatest);
     CHECK(*std::max_element(looked.of_block.begin(), looked.of_block.end()) == greatest);
     for (size_t b = size_t(n); b < looked.score.size(); ++b) CHECK(looked.score[b] == kNoRough);
+    CHECK(greatest_rough_score(bins.data(), n, missing, total, {0.5f, 200},
+                               {looked.left.data(), looked.score.data(), looked.of_block.data()}) ==
+          greatest);
   }
 }
 

@@ -5,6 +5,7 @@
 #include "check.hpp"
 #include "common/random.hpp"
 #include "trees/feature_sample.hpp"
+#include "trees/row_codes.hpp"
 #include "trees/row_partition.hpp"
 #include "trees/row_store.hpp"
 
@@ -134,4 +135,41 @@ CASE("features of a node are an ascending part of those of its tree, and follow 
   FeatureSample least(3, 0.01, 0.01);
   least.start_tree(0);
   CHECK(least.of_node(0).size() == 1);
+}
+
+CASE("bins that are added up from codes by row are sums over these rows, for any features") {
+  Random random(9);
+  const BinnedMatrix matrix = random_matrix<uint8_t>({3, 7, 255, 9, 40, 2}, 300, random);
+  const HistogramLayout layout(*matrix.bins);
+  const RowCodes codes(matrix, layout);
+  CHECK(!codes.empty());
+  std::vector<int64_t> words;
+  std::vector<int32_t> rows;
+  for (int32_t row = 0; row < 300; ++row) {
+    words.push_back(int64_t(random.below(1000)) - 500);
+    if (random.below(3) > 0) rows.push_back(row);
+  }
+  for (const std::vector<int32_t>& features :
+       {std::vector<int32_t>{0, 1, 2, 5}, std::vector<int32_t>{1, 3, 4}}) {
+    std::vector<int64_t> expected(RowCodes::kAtOnce * RowCodes::kWords), bins(expected.size());
+    for (size_t j = 0; j < features.size(); ++j) {
+      for (const int32_t row : rows) {
+        const size_t code = matrix.column<uint8_t>(features[j])[row];
+        expected[j * RowCodes::kWords + code] += words[size_t(row)];
+      }
+    }
+    codes.add_up(features, words.data(), rows, bins.data());
+    CHECK(bins == expected);
+  }
+}
+
+CASE("codes of missing values without a bin, and codes of 16 bits, are not kept by row") {
+  Random random(9);
+  BinnedMatrix matrix = random_matrix<uint8_t>({3, 7}, 300, random);
+  auto bins = std::make_shared<Bins>(*matrix.bins);
+  bins->has_missing[1] = 0;
+  matrix.bins = bins;
+  CHECK(RowCodes(matrix, HistogramLayout(*matrix.bins)).empty());
+  const BinnedMatrix wide = random_matrix<uint16_t>({3, 7}, 300, random);
+  CHECK(RowCodes(wide, HistogramLayout(*wide.bins)).empty());
 }

@@ -50,6 +50,33 @@ def test_trees_on_a_mapped_file_are_those_of_memory(tmp_path, max_bins, tree):
     assert [path.name for path in tmp_path.iterdir()] == ["codes"], "nothing is left behind"
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"min_samples_leaf": 9, "max_features": 0.4},
+        {"min_samples_leaf": 60},
+        {"l1": 0.1},
+        {"missing_branch": True, "min_samples_leaf": 3},
+        {"tree": "levelwise", "max_depth": 7},
+    ],
+)
+def test_nodes_of_few_rows_have_the_splits_of_their_histograms(tmp_path, options):
+    # In memory they are searched without one; mapped codes are not kept row by row.
+    X, gradients = documents()
+    binned = bin_matrix(X, find_bins(X))
+    hessians = np.random.default_rng(1).random(len(X)).astype(np.float32)
+    growers = [
+        TreeGrower(matrix, max_leaf_nodes=127, **options)
+        for matrix in (binned, mapped(binned, tmp_path))
+    ]
+    for seed in range(3):
+        ours, expected = (grower.grow(gradients, hessians, seed=seed) for grower in growers)
+        assert ours.n_nodes > 40
+        for name in ("feature", "threshold", "left", "missing_left", "value", "gain"):
+            np.testing.assert_array_equal(getattr(ours, name), getattr(expected, name))
+
+
 def test_a_folder_without_room_is_named(tmp_path):
     X, _ = documents()
     binned = bin_matrix(X, find_bins(X))
