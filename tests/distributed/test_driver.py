@@ -324,7 +324,7 @@ def test_a_query_in_two_parts_is_brought_together_or_refused(two_threads):
         rankgrove.DataError, match=rf"query 'q{data.groups.ids[10]}' is in .*table 0"
     ):
         fit(forest(), parts, on=two_threads, split_queries="refuse")
-    with pytest.raises(ValueError, match="n_workers must be at least 1, or None for all, not 0"):
+    with pytest.raises(ValueError, match="n_workers must be at least 1, not 0"):
         fit(rankgrove.LambdaMART(), [], on=two_threads, n_workers=0)
     with pytest.raises(ValueError, match="split_queries must be one of gather, refuse"):
         fit(forest(), parts, on=two_threads, split_queries="drop")

@@ -224,7 +224,7 @@ def test_runs_are_averaged_per_query(values):
         (lambda v: compare_pairs(v * np.nan), "no query to compare"),
         (lambda v: compare_pairs(np.where(v == v[0, 7], np.nan, v)), "query 7 has a value for so"),
         (lambda v: randomisation(v, n_resamples=0), "n_resamples must be at least 1, not 0"),
-        (lambda v: bootstrap_interval(v, confidence=95), "confidence must lie between 0 and 1"),
+        (lambda v: bootstrap_interval(v, confidence=95), "confidence must be between 0 and 1"),
         (lambda v: query_means(v), "the axes ranker, run and query"),
     ],
 )

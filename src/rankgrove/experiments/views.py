@@ -68,7 +68,7 @@ def viewed(
 
 def check_share(share: float) -> None:
     """Refuse a share of the training queries that is none."""
-    words = "above 0 and at most 1"
+    words = "above 0 and up to 1"
     require_number(share, "a share of the training queries", words, lambda x: 0 < x <= 1)
 
 
