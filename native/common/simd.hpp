@@ -22,7 +22,7 @@
 #else
 #define RANKGROVE_SIMD
 #endif
-#define RANKGROVE_AVX2 __attribute__((target("avx2,bmi")))
+#define RANKGROVE_AVX2 __attribute__((target("avx2,bmi,popcnt")))
 #define RANKGROVE_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi2")))
 #define RANKGROVE_INLINE inline __attribute__((always_inline))
 
@@ -38,7 +38,8 @@ inline void cpu_pause() {
 #if RANKGROVE_X86
 // Whether functions marked RANKGROVE_AVX2 can be called.
 inline bool has_avx2() {
-  static const bool kAvailable = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi");
+  static const bool kAvailable = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+                                 __builtin_cpu_supports("popcnt");
   return kAvailable;
 }
 

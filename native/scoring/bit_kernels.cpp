@@ -101,7 +101,7 @@ void add_four_plain(const uint8_t (*leaf)[kBitRows], const double* const* values
 const BitKernels& bit_kernels(int32_t vector_bits) {
 #if RANKGROVE_X86
   if (vector_bits >= 512 && has_avx512()) return avx512_bit_kernels();
-  if (vector_bits >= 256 && __builtin_cpu_supports("avx2")) return avx2_bit_kernels();
+  if (vector_bits >= 256 && has_avx2()) return avx2_bit_kernels();
 #endif
   (void)vector_bits;
   return kPlain;

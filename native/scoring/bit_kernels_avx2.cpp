@@ -12,8 +12,6 @@ namespace {
 
 using GroupBits = uint32_t __attribute__((may_alias));  // a bit for each of 32 rows
 
-#define RANKGROVE_AVX2 __attribute__((target("avx2")))
-
 RANKGROVE_AVX2 float lowest(__m256 x) {
   __m128 m = _mm_min_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
   m = _mm_min_ps(m, _mm_movehl_ps(m, m));

@@ -13,14 +13,12 @@ constexpr int64_t kWord = 64;
 
 #if RANKGROVE_X86
 
-#define RANKGROVE_POPCNT __attribute__((target("avx2,bmi,popcnt")))
-
-RANKGROVE_POPCNT inline __m256i load32(const uint8_t* bytes) {
+RANKGROVE_AVX2 inline __m256i load32(const uint8_t* bytes) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes));
 }
 
 // Bit i: whether code i is at most `last`, of 64 codes.
-RANKGROVE_POPCNT inline uint64_t at_most(const uint8_t* codes, uint8_t last) {
+RANKGROVE_AVX2 inline uint64_t at_most(const uint8_t* codes, uint8_t last) {
   const __m256i bound = _mm256_set1_epi8(static_cast<char>(last));
   const __m256i a = load32(codes);
   const __m256i b = load32(codes + 32);
@@ -32,7 +30,7 @@ RANKGROVE_POPCNT inline uint64_t at_most(const uint8_t* codes, uint8_t last) {
 }
 
 // 32 bytes, 0 for a bit that is set and 255 for another.
-RANKGROVE_POPCNT inline void put_unset(uint32_t bits, uint8_t* bytes) {
+RANKGROVE_AVX2 inline void put_unset(uint32_t bits, uint8_t* bytes) {
   const __m256i byte_of =
       _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
   const __m256i bit_of = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201u));
@@ -43,8 +41,8 @@ RANKGROVE_POPCNT inline void put_unset(uint32_t bits, uint8_t* bytes) {
 }
 
 // Smallest and largest of n codes (a multiple of 32), of those whose byte in `strangers` is 0.
-RANKGROVE_POPCNT std::pair<int32_t, int32_t> range_of_members(const uint8_t* codes,
-                                                              const uint8_t* strangers, int64_t n) {
+RANKGROVE_AVX2 std::pair<int32_t, int32_t> range_of_members(const uint8_t* codes,
+                                                            const uint8_t* strangers, int64_t n) {
   __m256i lowest = _mm256_set1_epi8(-1);
   __m256i highest = _mm256_setzero_si256();
   for (int64_t i = 0; i < n; i += 32) {
@@ -66,7 +64,7 @@ RANKGROVE_POPCNT std::pair<int32_t, int32_t> range_of_members(const uint8_t* cod
 
 #else
 
-#define RANKGROVE_POPCNT
+#define RANKGROVE_AVX2
 
 inline uint64_t at_most(const uint8_t* codes, uint8_t last) {
   uint64_t result = 0;
@@ -95,9 +93,7 @@ std::pair<int32_t, int32_t> range_of_members(const uint8_t* codes, const uint8_t
 
 bool DocumentBits::available() {
 #if RANKGROVE_X86
-  static const bool kAvailable = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-                                 __builtin_cpu_supports("popcnt");
-  return kAvailable;
+  return has_avx2();
 #else
   return true;
 #endif
@@ -166,7 +162,7 @@ void DocumentBits::list(const uint64_t* set, std::vector<int32_t>& rows,
   }
 }
 
-RANKGROVE_POPCNT void DocumentBits::start(const uint64_t* set, int64_t n) {
+RANKGROVE_AVX2 void DocumentBits::start(const uint64_t* set, int64_t n) {
   n_members_ = n;
   for (int64_t w = 0; w < n_words_; ++w) {
     members_[w] = set[w];
@@ -190,7 +186,7 @@ int32_t DocumentBits::largest_value(int32_t feature) const {
   return largest;
 }
 
-RANKGROVE_POPCNT bool DocumentBits::some_missing(int32_t feature) const {
+RANKGROVE_AVX2 bool DocumentBits::some_missing(int32_t feature) const {
   if (!binned_.has_missing(feature)) return false;
   const uint8_t* codes = codes_of(feature);
   uint64_t some = 0;
@@ -200,14 +196,14 @@ RANKGROVE_POPCNT bool DocumentBits::some_missing(int32_t feature) const {
   return some != 0;
 }
 
-RANKGROVE_POPCNT uint64_t DocumentBits::left_of_word(const NodeSplit& split, int64_t w) const {
+RANKGROVE_AVX2 uint64_t DocumentBits::left_of_word(const NodeSplit& split, int64_t w) const {
   const uint8_t* codes = codes_of(split.feature) + w * kWord;
   uint64_t left = at_most(codes, static_cast<uint8_t>(split.bin));
   if (split.missing_left) left |= ~at_most(codes, last_value(split.feature));
   return left & members_[w];
 }
 
-RANKGROVE_POPCNT void DocumentBits::count_left(const NodeSplit& split, Counts& counts) const {
+RANKGROVE_AVX2 void DocumentBits::count_left(const NodeSplit& split, Counts& counts) const {
   for (int32_t c = 0; c < n_classes_; ++c) counts[c] = 0;
   for (int64_t w = 0; w < n_words_; ++w) {
     const uint64_t left = left_of_word(split, w);
@@ -217,8 +213,8 @@ RANKGROVE_POPCNT void DocumentBits::count_left(const NodeSplit& split, Counts& c
   }
 }
 
-RANKGROVE_POPCNT void DocumentBits::part(const NodeSplit& split, uint64_t* left,
-                                         uint64_t* right) const {
+RANKGROVE_AVX2 void DocumentBits::part(const NodeSplit& split, uint64_t* left,
+                                       uint64_t* right) const {
   for (int64_t w = 0; w < n_words_; ++w) {
     left[w] = left_of_word(split, w);
     right[w] = members_[w] & ~left[w];

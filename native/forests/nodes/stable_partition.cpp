@@ -54,7 +54,7 @@ constexpr std::array<uint64_t, 256> kMembers = [] {
 
 // Moves documents in eights; returns how many it has moved.
 template <bool labelled>
-__attribute__((target("avx2,popcnt"))) int64_t move_eights(Sides& sides, int64_t n) {
+RANKGROVE_AVX2 int64_t move_eights(Sides& sides, int64_t n) {
   int64_t i = 0;
   for (; i + 8 <= n; i += 8) {
     uint64_t sides_of_eight;
@@ -88,8 +88,7 @@ template <bool labelled>
 void move_all(Sides& sides, int64_t n) {
   int64_t done = 0;
 #if RANKGROVE_X86
-  static const bool kAvx2 = __builtin_cpu_supports("avx2");
-  if (kAvx2 && n >= 8) done = move_eights<labelled>(sides, n);
+  if (has_avx2() && n >= 8) done = move_eights<labelled>(sides, n);
 #endif
   move_one_by_one<labelled>(sides, done, n);
   std::memcpy(sides.rows + sides.n_left, sides.right_rows, sides.n_right * sizeof(int32_t));

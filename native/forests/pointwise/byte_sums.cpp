@@ -9,8 +9,6 @@ namespace rankgrove::forests {
 
 #if RANKGROVE_X86
 
-#define RANKGROVE_AVX2 __attribute__((target("avx2,bmi,popcnt")))
-
 namespace {
 
 // Bit i: whether byte i is equal to all bytes of `wanted`.
@@ -24,11 +22,7 @@ RANKGROVE_AVX2 inline uint64_t equal_bytes(const uint8_t* bytes, __m256i wanted)
 
 }  // namespace
 
-bool ByteSums::available() {
-  static const bool kAvailable = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-                                 __builtin_cpu_supports("popcnt");
-  return kAvailable;
-}
+bool ByteSums::available() { return has_avx2(); }
 
 RANKGROVE_AVX2 int32_t ByteSums::running(const uint8_t* codes, const uint64_t* items, int64_t n,
                                          uint8_t usual, uint64_t total, int32_t* present,
