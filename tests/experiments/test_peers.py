@@ -58,7 +58,7 @@ def test_weights_that_a_library_cannot_take_are_refused(library, tiny_data):
 @pytest.mark.parametrize(
     ("library", "target", "params", "message"),
     [
-        ("lightgbm", "lambdarank", {"num_leafs": 63}, "'num_leafs': did you mean 'num_leaf"),
+        ("lightgbm", "lambdarank", {"num_leafs": 63}, "'num_leafs': did you mean 'num_leaves"),
         ("xgboost", "rank:ndcg", {"max_leafs": 63}, '"max_leafs"'),
         ("sklearn", "RandomForestRegressor", {"n_tree": 2}, "n_tree"),
     ],
