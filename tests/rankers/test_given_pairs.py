@@ -130,6 +130,7 @@ def test_settings_that_do_not_go_with_pairs_are_refused(data):
         ("LambdaMart:metric=NDCG", "lambdamart"),
         ("StochasticRank:metric=NDCG;type=Exp", "stochasticrank"),
         ("YetiRank:mode=MRR", "yetiloss"),
+        ("Logloss:border=0.5", "querycrossentropy"),
         ("YetiRank:permutations=5", "yetirank"),
         ("GroupQuantile:alpha=0.7", "groupquantile"),
         ("MAE", "groupquantile"),
