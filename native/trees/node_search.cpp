@@ -31,7 +31,7 @@ bool NodeSearch::takes_rows(int64_t n_rows) const {
   const GrowOptions& options = state_.options;
   const double n_searched = options.max_features_tree * options.max_features_node *
                             static_cast<double>(state_.layout.n_features());
-  return !codes_.empty() && state_.share.alone() &&
+  return !codes_.empty() && state_.share.alone() && !state_.wide &&
          static_cast<double>(n_rows) * n_searched <= static_cast<double>(state_.layout.size());
 }
 
