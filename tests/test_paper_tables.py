@@ -96,7 +96,7 @@ def test_rows_say_what_differs_from_the_paper_but_not_where_it_was_given():
     settings = rows.Settings()
     by_label = {system.label: system.describe() for system in rows.forests(settings)}
     assert "max_depth=17, " in by_label["rf-list"]
-    assert "differs: the text" in by_label["rf-list"]
+    assert "differs: section 5.1" in by_label["rf-list"]
     assert "differs" not in by_label["rf-list, grown to the end"]
     igbrt = {system.label: system.describe() for system in rows.igbrt(settings)}
     assert "the paper chooses learning_rate on validation data from 0.1," in igbrt["GBRT (R)"]

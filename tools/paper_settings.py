@@ -15,10 +15,12 @@ from rankgrove.extending import parameter_table, ranker_class
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
 
 _INTRODUCTION = """\
-`{cls}.as_in_paper()` and `rankgrove train {name} --as-in-paper` take the settings of the first
-of these papers; a name (`as_in_paper("{last}")`, `--as-in-paper {last}`) chooses another.
-Parameters that are given take the place of the paper's. Parameters not listed have their defaults.
+`{cls}.as_in_paper()` and `rankgrove train {name} --as-in-paper` use {which}.
+Parameters that you give override those of the paper. Parameters not listed have their defaults.
 """
+_OTHERS = """\
+the first of the settings
+below; `as_in_paper("{last}")` and `--as-in-paper {last}` choose others by name"""
 
 
 def settings_section(name: str) -> str:
@@ -27,7 +29,9 @@ def settings_section(name: str) -> str:
     if not cls.papers:
         return ""
     defaults = {parameter.name: parameter.default for parameter in parameter_table(cls)}
-    parts = [_INTRODUCTION.format(cls=cls.__name__, name=name, last=[*cls.papers][-1])]
+    several = _OTHERS.format(last=[*cls.papers][-1])
+    which = "the settings of this paper" if len(cls.papers) == 1 else several
+    parts = [_INTRODUCTION.format(cls=cls.__name__, name=name, which=which)]
     for paper, settings in cls.papers.items():
         lines = ["| parameter | paper | default | the paper |", "| --- | --- | --- | --- |"]
         for key, (value, words) in settings.table.items():
@@ -57,16 +61,16 @@ def _measured(name: str) -> list[str]:
         text = path.read_text() if path.is_file() else ""
         if found := _rows(name, text):
             what = (
-                "What each difference changes, all other parameters by default"
+                "The effect of each difference, with all other parameters at their defaults"
                 if _departing(name)
-                else f"The defaults are those of `{next(iter(ranker_class(name).papers))}`. What "
-                "the values change that it tunes"
+                else f"The defaults are those of `{next(iter(ranker_class(name).papers))}`. The "
+                "effect of the values that the paper tunes"
             )
             return [
                 f"{what}\n"
                 f"(`benchmarks/bench_papers.py --table {table}`; "
-                f"`benchmarks/results/papers-{table}.md` says how it was\nmeasured; "
-                "changes of some thousandths are noise):\n",
+                f"`benchmarks/results/papers-{table}.md` has the\nsettings; "
+                "changes of a few thousandths are noise):\n",
                 *found,
             ]
     if not _departing(name):

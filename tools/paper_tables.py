@@ -39,7 +39,7 @@ def quoted(study: str, collections: str) -> str:
     amount = "" if study in _OF_ONE_FIT else f", with {_amount(text)}: means of five folds"
     amount += ", ± the standard deviation over seeds" if amount and "±" in "".join(found) else ""
     how = (
-        f"By `benchmarks/bench_papers.py --table {study}`{amount}. "
+        f"Measured by `benchmarks/bench_papers.py --table {study}`{amount}. "
         f"`benchmarks/results/papers-{study}.md` has the settings, and more data."
     )
     if study in _TIMED:

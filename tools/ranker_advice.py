@@ -3,50 +3,53 @@
 from __future__ import annotations
 
 WHEN = {
-    "gbrt": "To reproduce the papers that start from it, or as the boosting half of iGBRT. For new "
-    "work [MART](mart.md) fits the same loss with the settings of today.",
-    "igbrt": "Where a random forest is strong already and you want boosting to reduce the "
-    "remaining error. It holds a forest and a boosted ensemble, so it is large and slow to score.",
+    "gbrt": "To reproduce papers that use it, or as the boosting part of iGBRT. For new work, "
+    "[MART](mart.md) fits the same loss with current default settings.",
+    "igbrt": "If a random forest is already strong and boosting should reduce the remaining error. "
+    "It holds a forest and a boosted ensemble, so it is large and slow to score.",
     "mart": "For real-valued labels, for a quick first model, and as the pointwise baseline: "
     "squared error needs no pairs. Its scores estimate labels.",
     "lambdamart": "Try it first. It optimises the metric that you report (NDCG, MAP, ERR, MRR), "
-    "and takes clicks with position bias.",
-    "mcrank": "For grades that mean something by themselves: it learns the probability of each "
+    "and corrects the position bias of clicks.",
+    "mcrank": "For grades that have a meaning of their own: it learns the probability of each "
     "grade. With five grades it grows five trees per iteration.",
-    "plrank": "For a listwise likelihood of the best orders with exact leaf steps; a good second "
-    "opinion beside LambdaMART in a [blend](../how-to/bagging-and-blending.md).",
+    "plrank": "For a listwise likelihood loss with exact Newton steps in the leaves. It can "
+    "complement LambdaMART in a [blend](../how-to/bagging-and-blending.md).",
     "cosmart": "To compare with the paper.",
-    "klmart": "To compare with the paper, or where the gains of a list are shares of a whole.",
-    "xendcg": "For noisy labels and for speed: its cost grows with the documents of a query, not "
-    "with their pairs.",
-    "yetirank": "Try it beside LambdaMART, above all with few queries and many ties: ranks are "
-    "perturbed at random, which regularises.",
+    "klmart": "To compare with the paper, or if the gains of a list are shares of a total.",
+    "xendcg": "For noisy labels and for speed: its cost grows with the number of documents of a "
+    "query, not with the number of pairs.",
+    "yetirank": "Try it beside LambdaMART, especially with few queries and many ties: it perturbs "
+    "ranks at random, which regularises.",
     "queryrmse": "For real-valued labels whose level differs between queries (prices, counts): the "
-    "mean of each query is taken out.",
+    "mean of each query is subtracted.",
     "querysoftmax": "For one chosen document per query, such as the item that was bought.",
     "querycrossentropy": "For labels that are probabilities in [0, 1], such as click rates.",
     "listce": "For probabilities of relevance that also rank well: its scores are log-odds.",
     "pairlogit": "For the whole order rather than its top, and for real-valued labels: all pairs "
-    "count alike.",
+    "have equal weight.",
     "lambdaloss": "To compare with LambdaMART under a loss that bounds NDCG, or to minimise the "
     "average position of relevant documents (ARP).",
     "yetiloss": "For MAP, MRR or ERR as the metric, with few queries.",
-    "stochasticrank": "Where the metric itself should be optimised, rather than a bound or pairs: "
-    "NDCG, DCG, MAP, ERR or MRR. More draws (`n_permutations`) make the gradient less noisy. "
-    "Beside CatBoost's loss of this name under comparable settings "
-    "(`benchmarks/results/quality-peers-stochastic.md`: the five folds of MQ2008, 784 queries, "
-    "NDCG@10), StochasticRank reached 0.5076 with ten draws and 0.5060 with one, CatBoost 0.5009 "
-    "with one, its default, and YetiRank 0.4996; after Holm's correction, no difference from "
-    "CatBoost is significant at 0.05.",
-    "stochasticfilter": "Where a list has its order already (by time, by price, by another system) "
-    "and you decide which documents stay: those with a score of at least 0. Its scores are no "
-    "ranking of their own, although good documents tend to have high ones.",
-    "groupquantile": "For real-valued labels with outliers whose level differs between queries: "
-    "errors count by their size, where [QueryRMSE](queryrmse.md) squares them.",
-    "rcrank": "To compare with its paper. An oblivious tree is scored by one table look-up; "
-    "`LambdaMART` has such trees, too, with Newton splits and `l2`: try it first.",
-    "coordinate-ascent": "For a linear model of few features that optimises any metric, also one "
-    "of your own, and that people can read. It is slow with hundreds of features.",
+    "stochasticrank": "To optimise a metric itself (NDCG, DCG, MAP, ERR or MRR), rather than a "
+    "bound or pairs. More draws (`n_permutations`) make the gradient less noisy. NDCG@10 under "
+    "comparable settings on the five folds of MQ2008 (784 queries; "
+    "`benchmarks/results/quality-peers-stochastic.md`):\n\n"
+    "| ranker | NDCG@10 |\n| --- | ---: |\n"
+    "| StochasticRank, ten draws | 0.5076 |\n"
+    "| StochasticRank, one draw | 0.5060 |\n"
+    "| CatBoost's StochasticRank, one draw (its default) | 0.5009 |\n"
+    "| YetiRank | 0.4996 |\n\n"
+    "After Holm's correction, no difference from CatBoost is significant at 0.05.",
+    "stochasticfilter": "If the order of a list is given (by time, by price, by another system), "
+    "and the model should decide which documents are shown: those with a score of at least 0. The "
+    "scores are not meant to rank documents, although good documents tend to have high scores.",
+    "groupquantile": "For real-valued labels with outliers, if the level of the labels differs "
+    "between queries. [QueryRMSE](queryrmse.md) has the square of the same residuals as loss.",
+    "rcrank": "To compare with its paper. An oblivious tree is scored by one table look-up. "
+    "`LambdaMART` has such trees, too, with Newton splits and `l2`; try it first.",
+    "coordinate-ascent": "For an interpretable linear model of few features that optimises any "
+    "metric, also one of your own. It is slow with hundreds of features.",
     "listmle": "For a quick linear listwise model; features should be on comparable scales "
     "(`normalisation`).",
     "ranksvm": "For the linear pairwise baseline of the literature.",
@@ -54,7 +57,8 @@ WHEN = {
     "rankboost": "For the classical pairwise baseline on trees of one split; its models are "
     "additive in the features, so each feature's effect is one curve.",
     "single-feature": "As the baseline that every model must beat: one feature, such as BM25.",
-    "random": "As the floor of a table: what NDCG chance reaches on these data.",
-    "broof": "Where forests do well and labels are few: boosting weighs the documents that the "
-    "forest gets wrong. Every iteration grows a forest, so training takes long.",
+    "random": "As the lower reference of a table: the NDCG of a random order of these data.",
+    "broof": "If forests do well and labels are few. Boosting reduces the errors of the forests, "
+    "by fitting their residuals (the default) or by weighting documents with large errors. Every "
+    "iteration grows a forest, so training takes long.",
 }

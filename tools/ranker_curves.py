@@ -31,10 +31,10 @@ GIVEN: dict[str, dict[str, object]] = {
     "listce": {"max_grade": 2},
 }
 ABOUT = """\
-Mean test NDCG@10 by the number of training queries, over 3 draws of the data (`make_ranking` with
-`preset="letor4"`; 150 validation queries stop boosting early, 300 other queries test). The rankers
-have their defaults{given}. `python tools/ranker_curves.py` measures this. Synthetic data show how a
-ranker uses more queries, not which one is best on yours: `rankgrove compare` shows that.
+Mean test NDCG@10 by the number of training queries, over 3 draws of synthetic data (`make_ranking`
+with `preset="letor4"`; 150 validation queries for early stopping, 300 test queries). The rankers
+have their defaults{given}. `python tools/ranker_curves.py` measures this. The table shows how much
+a ranker gains from more queries; use `rankgrove compare` to find the best ranker on your data.
 """
 
 

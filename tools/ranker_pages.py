@@ -100,12 +100,13 @@ rankgrove train {name} train.txt --valid vali.txt --metric {metric} --out model.
 
 {own}
 
-Those of every boosted ranker are in [Boosted rankers](../how-to/boosting.md#parameters){changed}.
+The parameters of every boosted ranker are in
+[Boosted rankers](../how-to/boosting.md#parameters){changed}.
 
 ## Convergence
 
 NDCG@10 per iteration on 300 training and 150 validation queries of
-`make_ranking(preset="letor4")`, drawn by `rankgrove.experiments.history_svg`:
+`make_ranking(preset="letor4")`, drawn with `rankgrove.experiments.history_svg`:
 
 ![Train and validation NDCG@10 of {cls} per iteration](images/{name}.svg)
 
@@ -122,7 +123,7 @@ IN_PAPER_SECTION = """
 {tables}"""
 
 NO_SETTINGS = """\
-rankgrove declares no settings of a paper for this ranker: the defaults are those of its family.
+rankgrove has no settings of a paper for this ranker. Its defaults are those of its family.
 """
 
 CLASSICAL_PAGE = """\
@@ -193,7 +194,7 @@ def page(name: str) -> str:
         metric=MEASURED_BY.get(name, "ndcg@10"),
         extra="".join(f"{key}={value}, " for key, value in EXTRA.get(name, {}).items()),
         own=parameter_rows(own) if own else "This ranker has no parameters of its own.",
-        changed=f"; here {', '.join(changed)} by default" if changed else "",
+        changed=f"; this ranker has {', '.join(changed)} by default" if changed else "",
         when=WHEN[name],
         curve=learning_curve(name),
         in_paper=in_paper(name),

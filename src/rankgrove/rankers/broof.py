@@ -105,8 +105,8 @@ PAPERS = {
         },
         departures=(
             _SHRINKAGE,
-            "algorithm 5 ends where the weighted error reaches 0.5, the preset never does: its "
-            "errors weigh nothing",
+            "algorithm 5 stops where the weighted error reaches 0.5; the preset does not, because "
+            "it gives errors no weight",
         ),
     ),
     **{
@@ -114,13 +114,13 @@ PAPERS = {
             _DESA + f"algorithm {number} and section 4.3 (BROOF-{preset})",
             {
                 "preset": (preset, "table 1"),
-                "learner_weight": ("beta", "the formula of beta; the text wants accuracy to count"),
+                "learner_weight": ("beta", "the formula of beta, though the text rewards accuracy"),
                 "n_estimators": (500, "section 4.3, ended by the rule of 0.5"),
                 **_FORESTS,
             },
             departures=(
                 _SHRINKAGE,
-                "errors are divided by their greatest value, so that they lie in [0, 1]",
+                "errors are divided by the largest one, so that they lie in [0, 1]",
             ),
         )
         for number, preset in enumerate(("absolute", "median", "height"), 2)

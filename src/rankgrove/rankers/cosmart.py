@@ -26,7 +26,7 @@ PAPERS = {
             **XIA_SIZES,
         },
         departures=(
-            "scores start at 1: the cosine has no gradient at 0, where the paper starts",
+            "scores start at 1, not at 0 as in the paper: the cosine has no gradient at 0",
             "queries without a relevant document have no cosine and are left out",
         ),
     ),

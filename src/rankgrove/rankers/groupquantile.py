@@ -16,25 +16,29 @@ from rankgrove.rankers.base.registry import register_ranker
     optimises="quantile loss, centred per query",
 )
 class GroupQuantile(BoostedRanker):
-    r"""Boosted quantile loss of differences inside a query: CatBoost's GroupQuantile.
+    r"""Boosting with the quantile loss of residuals that are centred per query, as in CatBoost.
 
-    With :math:`e_d = (y_d - s_d) - m_q`, where :math:`m_q` is the weighted mean of
-    :math:`y_d - s_d` over the query, the loss is
-    :math:`\sum_q \sum_{d \in q} w_d \max(\alpha e_d, (\alpha - 1) e_d)`. As in CatBoost,
-    :math:`m_q` is held fixed in the gradient, and leaves take gradient steps:
+    The centred residual of document d is :math:`e_d = (y_d - s_d) - m_q`, where :math:`m_q` is the
+    weighted mean of :math:`y_d - s_d` over the query. The loss is
+    :math:`\sum_q \sum_{d \in q} w_d \max(\alpha e_d, (\alpha - 1) e_d)`. As in CatBoost's
+    GroupQuantile, :math:`m_q` is held fixed in the gradient, and leaf values are gradient steps:
 
     .. math::
         g_d = w_d \cdot \begin{cases}
         0 & |e_d| < \delta \\ -\alpha & e_d > 0 \\ 1 - \alpha & e_d < 0
         \end{cases}, \qquad h_d = w_d.
 
-    The mean level of a query has no effect: a constant added to all labels of a query changes
-    nothing. Errors count by their size, not by their square as in ``queryrmse``, so that a few
-    extreme labels matter less. Labels may be any real numbers.
+    A constant added to all labels of a query changes nothing. The loss grows with the size of a
+    residual, not with its square as in ``queryrmse``, so a few extreme labels have less influence.
+    Labels may be any real numbers.
     """
 
-    alpha: float = param(0.5, Real(0, 1), "the quantile: how much errors above the score count")
-    delta: float = param(1e-6, Real(0, 1e6), "errors smaller than this have no gradient")
+    alpha: float = param(
+        0.5,
+        Real(0, 1),
+        "the quantile: weight of positive residuals; that of negative ones is 1 - alpha",
+    )
+    delta: float = param(1e-6, Real(0, 1e6), "residuals smaller than this have no gradient")
 
     def _objective(self, data: TrainingData) -> Objective:
         return CentredQuantileLoss(data, alpha=self.alpha, delta=self.delta)

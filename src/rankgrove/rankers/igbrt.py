@@ -55,8 +55,8 @@ PAPERS = {
         },
         tuned={"learning_rate": (0.1, 0.2, 0.3, 0.4, 0.5)},
         departures=(
-            "a node of the forest whose K features are all constant draws more, unless a forest "
-            "with redraw=False is given",
+            "if all K features of a node of the forest are constant, more are drawn, unless a "
+            "forest with redraw=False is given",
         ),
     ),
 }

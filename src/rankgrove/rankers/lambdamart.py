@@ -30,14 +30,14 @@ LAMBDA_METRIC = re.compile(r"map|(ndcg|err|mrr)(@[1-9][0-9]*)?")
 
 
 _LAMBDAS = {
-    "metric": ("ndcg", "every pair is weighed by its change of NDCG, without a cut-off"),
+    "metric": ("ndcg", "every pair is weighted by its change of NDCG, without a cut-off"),
     "truncation": (None, "all pairs of documents with different labels"),
     "norm": (False, "no normalisation of the lambdas"),
 }
 _RANKLIB = {
     **_LAMBDAS,
     **RANKLIB_TREES,
-    "metric": ("ndcg@10", "the metric that is reported; RankLib is told none in the text"),
+    "metric": ("ndcg@10", "the metric that is reported; the text names none for RankLib"),
 }
 PAPERS = {
     "burges-2010": PaperSettings(
@@ -76,7 +76,8 @@ PAPERS = {
             "max_features": (0.3, "not said; jforests' example"),
         },
         departures=(
-            "jforests wants 0.25 % of the documents in a leaf, here `min_samples_leaf` is a number",
+            "jforests limits leaves to at least 0.25 % of the documents; `min_samples_leaf` is a "
+            "number",
         ),
     ),
     "desa-2016": PaperSettings(
@@ -118,33 +119,41 @@ PAPERS = {
 class LambdaMART(ClickBoostedRanker):
     r"""LambdaMART for NDCG, MAP, ERR or MRR.
 
-    For documents i and j of a query whose labels differ, :math:`y_i > y_j`, let
-    :math:`|\Delta_{ij}|` be the change of the metric when the two swap places in the current
-    ranking, and :math:`\rho_{ij} = 1 / (1 + e^{\sigma (s_i - s_j)})`. The pair adds
+    Let documents i and j of a query have the labels :math:`y_i > y_j`, let :math:`|\Delta_{ij}|` be
+    the absolute change of the metric if the two exchange their positions in the current ranking,
+    and let :math:`\rho_{ij} = 1 / (1 + e^{\sigma (s_i - s_j)})`. The pair adds
 
     .. math::
         g_i \mathrel{-}= \sigma |\Delta_{ij}| \rho_{ij}, \quad
         g_j \mathrel{+}= \sigma |\Delta_{ij}| \rho_{ij}, \quad
         h_i, h_j \mathrel{+}= \sigma^2 |\Delta_{ij}| \rho_{ij} (1 - \rho_{ij})
 
-    to the gradients and Hessians of its documents. The ranking sorts by descending score, ties in
-    the order of the data. Only pairs with at least one document among the first ``truncation``
-    ranks count, and NDCG without a cut-off divides by the ideal DCG of that many ranks. With
-    ``norm``, each :math:`|\Delta_{ij}|` is divided by :math:`0.01 + |s_i - s_j|` (except in a query
-    whose scores are all equal), and then the gradients and Hessians of a query are multiplied by
-    :math:`\log_2(1 + S) / S`, where S is the sum of its documents' lambdas. With ``noise`` c, each
-    iteration replaces the scores by :math:`s_i + c \log\frac{u_i}{1 - u_i}` with fresh uniform
-    :math:`u_i` before it ranks them and computes the lambdas (stochastic LambdaMART; Lyzhin,
-    Ustimenko, Gulin and Prokhorenkova, "Which Tricks Are Important for Learning to Rank?", 2023).
+    to the gradients and Hessians of its documents. Documents are ranked by descending score; ties
+    keep the order of the data. Three parameters change the pairs:
+
+    - ``truncation``: only pairs with at least one document among the first ``truncation`` ranks
+      count, and NDCG without a cut-off is divided by the ideal DCG of that many ranks.
+    - ``norm``: each :math:`|\Delta_{ij}|` is divided by :math:`0.01 + |s_i - s_j|` (except in a
+      query whose scores are all equal). Then the gradients and Hessians of a query are multiplied
+      by :math:`\log_2(1 + S) / S`, where S is the sum of the lambdas of its documents.
+    - ``noise`` c: each iteration replaces the scores by :math:`s_i + c \log\frac{u_i}{1 - u_i}`,
+      with new uniform random numbers :math:`u_i`, before it ranks the documents and computes the
+      lambdas (stochastic LambdaMART; Lyzhin, Ustimenko, Gulin and Prokhorenkova, "Which Tricks Are
+      Important for Learning to Rank?", 2023).
 
     With clicks as labels, ``position_bias`` corrects for the position :math:`k_i` at which a
-    document was shown. A pair of a clicked document i and another one j is divided by the
-    propensity of i (``"ips"``), or by ratios :math:`t^+_{k_i} t^-_{k_j}` that are estimated with
-    the trees (``"unbiased"``: Hu, Wang, Peng and Li, "Unbiased LambdaMART", 2019). With
-    ``"additive"``, lambdas are computed at :math:`s_i + b_{k_i}` with estimated biases b; with
-    ``"trust"``, they are those of DCG with the gains :math:`(c_i - \beta_{k_i}) / \alpha_{k_i}`
-    (Vardasbi, Oosterhuis and de Rijke, "When Inverse Propensity Scoring does not Work", 2020).
-    Queries are not normalised then, except with ``"additive"``: that would undo the weights.
+    document was shown:
+
+    - ``"ips"``: a pair of a clicked document i and another one j is divided by the propensity of i.
+    - ``"unbiased"``: it is divided by ratios :math:`t^+_{k_i} t^-_{k_j}`, which are estimated
+      together with the trees (Hu, Wang, Peng and Li, "Unbiased LambdaMART", 2019).
+    - ``"additive"``: lambdas are computed at :math:`s_i + b_{k_i}`, with estimated biases b.
+    - ``"trust"``: lambdas are those of DCG with the gains
+      :math:`(c_i - \beta_{k_i}) / \alpha_{k_i}` (Vardasbi, Oosterhuis and de Rijke, "When
+      Inverse Propensity Scoring does not Work", 2020).
+
+    Except with ``"additive"``, these corrections switch off the normalisation of queries, which
+    would undo the weights.
 
     Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", 2010.
     """
@@ -158,7 +167,7 @@ class LambdaMART(ClickBoostedRanker):
             "'ndcg', 'err', 'mrr' (each with a cut-off such as @10 if wanted) or 'map'",
             str,
         ),
-        "the metric whose changes weigh the pairs",
+        "the metric whose changes weight the pairs",
     )
     truncation: int | None = param(
         30,

@@ -81,17 +81,16 @@ PAPERS = {
     papers=PAPERS,
 )
 class MART(ClickBoostedRanker):
-    r"""Multiple additive regression trees: least squares, one document at a time.
+    r"""Multiple additive regression trees: boosting with the squared error of single documents.
 
-    The loss is :math:`\frac12 \sum_d w_d (s_d - t_d)^2` with the target :math:`t = r` for the label
-    r (MART-2), :math:`t = 2^r - 1` (MART-1), or that gain divided by the ideal DCG of the query
-    (c-MART-1).
+    The loss is :math:`\frac12 \sum_d w_d (s_d - t_d)^2`. The target t is the label r (MART-2), the
+    gain :math:`2^r - 1` (MART-1), or this gain divided by the ideal DCG of the query (c-MART-1).
 
-    With clicks c as labels, ``position_bias`` fits c divided by the propensity (``"ips"``),
-    :math:`(c - \beta_k) / \alpha_k` (``"trust"``), or c as the score plus a bias of its position
-    (``"additive"``).
+    With clicks c as labels, ``position_bias`` changes the target of a document at position k: to c
+    divided by its propensity (``"ips"``), or to :math:`(c - \beta_k) / \alpha_k` (``"trust"``).
+    With ``"additive"``, the score plus an estimated bias of the position is fitted to c.
 
-    Friedman, "Greedy Function Approximation: A Gradient Boosting Machine", 2001; the names of the
+    Friedman, "Greedy Function Approximation: A Gradient Boosting Machine", 2001. The names of the
     targets are those of Xia, Zhai and Wang, "Plackett-Luce Model for Learning-to-Rank Task", 2019.
     """
 

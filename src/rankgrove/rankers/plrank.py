@@ -42,30 +42,31 @@ PAPERS = {
     papers=PAPERS,
 )
 class PLRank(BoostedRanker):
-    r"""Boosted Plackett-Luce model, a listwise ranker.
+    r"""Boosting with the likelihood of a Plackett-Luce model: a listwise ranker.
 
-    A ground-truth permutation sorts the documents of a query by label, ties at random. The context
-    :math:`C_j` of place j holds all documents but those placed before j, and
-    :math:`p(d|C) = e^{s_d} / \sum_{c \in C} e^{s_c}`. The loss is
+    A ground-truth permutation sorts the documents of a query by descending label, with ties in
+    random order. The context :math:`C_j` of position j contains all documents except those at
+    earlier positions, and :math:`p(d|C) = e^{s_d} / \sum_{c \in C} e^{s_c}`. The loss is
     :math:`-\sum_{j \le K} \log p(d_j|C_j)`, averaged over the permutations of the query. Each tree
     is fitted by least squares to its negative gradient,
 
-    .. math:: \mathbf{1}(d \text{ among the first } K) - \sum_{C \ni d} p(d|C),
+    .. math:: \mathbf{1}(d \text{ among the first } K) - \sum_{C \ni d} p(d|C).
 
-    and the documents of a leaf U move together by the Newton step
+    The value of a leaf U is the Newton step of all its documents together,
 
     .. math::
         v_U = \frac{\sum_{d \in U} -g_d}{\lambda + \sum_C p'_C (1 - p'_C)}, \qquad
         p'_C = \sum_{d \in U \cap C} p(d|C),
 
-    where :math:`\lambda` is ``l2``; the paper has none (equation 9). Permutations of a query share
-    many contexts: equal ones are stored once, with a count (table 3). ``min_samples_leaf`` and
-    ``min_child_weight`` hold in leaf-wise trees, which ``tree="auto"`` grows where one is given.
+    where :math:`\lambda` is ``l2``; the paper has no such term (equation 9). The permutations of a
+    query share many contexts. Equal contexts are stored once, with their number (table 3).
+    ``min_samples_leaf`` and ``min_child_weight`` apply to leaf-wise trees only; ``tree="auto"``
+    grows leaf-wise trees if one of the two is given.
 
     Xia, Zhai and Wang, "Plackett-Luce Model for Learning-to-Rank Task", 2019.
     """
 
-    k: int = param(10, Integer(1), "places at the top that count (the paper's K)")
+    k: int = param(10, Integer(1), "number of top positions in the likelihood (the paper's K)")
     n_permutations: int = param(
         3,
         Integer(1, 10_000),

@@ -40,7 +40,7 @@ PAPERS = {
     "desa-2016": PaperSettings(
         "De Sá, Gonçalves, Sousa and Salles, Generalized BROOF-L2R, 2016, section 4.3 (RankLib)",
         {
-            "n_estimators": (300, "the number of rounds is tuned; RankLib's default is the most"),
+            "n_estimators": (300, "the number of rounds is tuned, up to RankLib's default"),
             "max_bins": (10, "not said; RankLib's default of thresholds (-tc 10)"),
         },
     ),

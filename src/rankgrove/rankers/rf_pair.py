@@ -47,7 +47,7 @@ PAPERS = {
         },
         departures=(
             "the paper describes it and reports no result",
-            "a document's score is its mean probability to win, in place of a topological sort",
+            "documents are ranked by their mean probability of winning, not by a topological sort",
         ),
     ),
 }

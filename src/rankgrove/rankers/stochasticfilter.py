@@ -16,27 +16,31 @@ from rankgrove.rankers.base.registry import register_ranker
     optimises="DCG of a list in its given order, by leaving documents out",
 )
 class StochasticFilter(BoostedRanker):
-    r"""A filter of lists whose order is given: CatBoost's StochasticFilter.
+    r"""Removal of documents from lists in a given order: CatBoost's StochasticFilter.
 
-    Documents with a score of at least 0 stay, in the order of the rows; the others are left out.
-    Their filtered DCG is the sum over the documents that stay of label / position. Training keeps
-    document d at random, with the probability :math:`p_d = 1 / (1 + e^{-\sigma s_d})`, and raises
-    the expected filtered DCG:
+    Documents with a score of at least 0 are kept, in the order of the rows; the others are removed.
+    The filtered DCG of a query is the sum of label / position over the documents that are kept. In
+    training, document d is kept at random, with the probability
+    :math:`p_d = 1 / (1 + e^{-\sigma s_d})`, and the expected filtered DCG is maximised:
 
     .. math::
         M = \sum_d p_d y_d \, \mathrm{E}\!\left[\frac{1}{1 + N_d}\right]
         = \int_0^1 \sum_d p_d y_d \prod_{c < d} (1 - p_c + p_c x) \, dx, \qquad
         g_d = -w_d \sigma p_d (1 - p_d) \frac{\partial M}{\partial p_d}, \quad h_d = w_d,
 
-    where :math:`N_d` is the number of documents above d that stay. CatBoost estimates this gradient
-    from ``num_estimations`` random filters (and leaves out the factor :math:`\sigma`); here it is
-    exact. The metric ``filtered-dcg`` measures the result. The order of the rows of a query is part
-    of the data: sort them as they are shown. Labels may be any real numbers; a document with a
-    label below 0 does harm where it stays.
+    where :math:`N_d` is the number of documents above d that are kept. This gradient is exact;
+    CatBoost estimates it from ``num_estimations`` random filters, and leaves out the factor
+    :math:`\sigma`. The metric ``filtered-dcg`` measures the result.
+
+    The order of the rows of a query is part of the data: sort the rows as they are shown to users.
+    Labels may be any real numbers; a document with a negative label lowers the filtered DCG if it
+    is kept.
     """
 
     sigma: float = param(
-        1.0, Real(1e-6, 1e6), "steepness of the probability to stay: larger is nearer to a sharp 0"
+        1.0,
+        Real(1e-6, 1e6),
+        "steepness of the probability to be kept; larger values approach a threshold at 0",
     )
 
     def _objective(self, data: TrainingData) -> Objective:

@@ -28,34 +28,39 @@ def _is_metric(value: Any) -> bool:
     optimises="NDCG, DCG, MAP, ERR or MRR, smoothed by noise on the scores",
 )
 class StochasticRank(BoostedRanker):
-    r"""Boosting of a metric itself, smoothed by Gaussian noise: CatBoost's StochasticRank.
+    r"""Boosting of a metric, smoothed by Gaussian noise on the scores: CatBoost's StochasticRank.
 
-    The loss of a query is :math:`-\mathrm{E}\, M(s - \sigma \mu y + \sigma \varepsilon)` with
-    standard normal :math:`\varepsilon`: the metric M of randomly perturbed scores. A positive
-    :math:`\mu` ranks documents with high labels lower than their scores say, so that ties count as
-    mistakes (consistent smoothing). The gradient is estimated by coordinate conditional sampling:
-    given the noise of the other documents of a query of n, up to a common constant, the score of
-    document j is normal around
-    :math:`m_j = s_j - \sigma \mu y_j + \sigma \, \mathrm{mean}_{i \neq j}(\varepsilon_i)` with the
-    standard deviation :math:`\tau = \sigma \sqrt{n / (n - 1)}`, and
+    The loss of a query is :math:`-\mathrm{E}\, M(s - \sigma \mu y + \sigma \varepsilon)`, where M
+    is the metric, s are the scores, y the labels, and :math:`\varepsilon` is standard normal noise.
+    A positive :math:`\mu` lowers the score of each document in proportion to its label, so that
+    ties count as mistakes (consistent smoothing).
+
+    The gradient is estimated by coordinate conditional sampling. Given the noise of the other
+    documents of a query of n, up to a common constant, the score of document j is normally
+    distributed with the mean
+    :math:`m_j = s_j - \sigma \mu y_j + \sigma \, \mathrm{mean}_{i \neq j}(\varepsilon_i)` and the
+    standard deviation :math:`\tau = \sigma \sqrt{n / (n - 1)}`. The estimate is
 
     .. math::
         g_j = -\sum_{i \neq j} \left( M_{ji} - M_{ij} \right)
-        \frac{1}{\tau} \varphi\!\left( \frac{z_i - m_j}{\tau} \right), \qquad h_j = w_j,
+        \frac{1}{\tau} \varphi\!\left( \frac{z_i - m_j}{\tau} \right),
 
     where z are the scores with noise, :math:`\varphi` is the standard normal density, and
-    :math:`M_{ji} - M_{ij}` is what the metric gains when j, being just below i, moves just above
-    it. The gradient is the mean over ``n_permutations`` draws. Then its mean over the query is
-    taken out, and from queries of more than two documents the share ``sfa`` of its part along the
-    centred scores :math:`\bar s`, as their scale has no effect on the metric (scale-free
-    acceleration):
+    :math:`M_{ji} - M_{ij}` is the change of the metric when j moves from just below i to just above
+    it. It is averaged over ``n_permutations`` draws of the noise. Then the mean over the query is
+    subtracted and, in queries of more than two documents, the share ``sfa`` of the component along
+    the centred scores :math:`\bar s`, because the scale of the scores has no effect on the metric
+    (scale-free acceleration):
 
     .. math:: g \mathrel{-}= \mathit{sfa} \, \frac{g^T \bar s}{(\|\bar s\| + \nu)^2} \, \bar s.
 
-    CatBoost's ``num_estimations`` is ``n_permutations``, its ``lambda`` is ``sfa``, its ``top`` the
-    cut-off of the metric, and its NDCG and DCG have ``gain="linear"`` (``type=Exp``:
-    ``gain="exp"``). With :math:`\sigma \neq 1` CatBoost adds the mean of the other documents' noise
-    without the factor :math:`\sigma`, and its gradients of ERR are not those of the definition.
+    Finally, the gradient of a document is multiplied by its weight, and its Hessian is its weight.
+
+    CatBoost's ``num_estimations`` is ``n_permutations`` here, its ``lambda`` is ``sfa``, and its
+    ``top`` is the cut-off of the metric. Its NDCG and DCG have ``gain="linear"`` (with
+    ``type=Exp``, ``gain="exp"``). With :math:`\sigma \neq 1`, CatBoost adds the mean of the other
+    documents' noise without the factor :math:`\sigma`. Its gradients of ERR differ from the
+    definition of ERR.
 
     Ustimenko and Prokhorenkova, "StochasticRank: Global Optimization of Scale-Free Discrete
     Functions", 2020.
@@ -70,11 +75,11 @@ class StochasticRank(BoostedRanker):
     mu: float = param(
         0.0,
         Real(0, 1e6),
-        "how far below its score a document is ranked, in units of sigma, per unit of its label",
+        "how much the score of a document is lowered, in units of sigma per unit of its label",
     )
-    nu: float = param(0.01, Real(1e-6, 1e6), "added to the norm of the scores of a query")
+    nu: float = param(0.01, Real(1e-6, 1e6), "added to the norm of the centred scores of a query")
     sfa: float = param(
-        1.0, Real(0, 1), "share of the gradient along the scores of a query that is taken out"
+        1.0, Real(0, 1), "share of the gradient along the scores of a query that is subtracted"
     )
     n_permutations: int = param(
         10, Integer(1, 10_000), "draws of the noise for each query in each iteration"

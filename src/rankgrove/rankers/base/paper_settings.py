@@ -25,7 +25,7 @@ GROWN_TO_THE_END: Mapping[str, tuple[Any, str]] = {
     "min_samples_leaf": (1, "trees are grown to the end"),
 }
 PLAIN_TREES: Mapping[str, tuple[Any, str]] = {
-    "tree": ("leafwise", "regression trees of so many leaves, best leaf first"),
+    "tree": ("leafwise", "regression trees with a limit of leaves, grown best-first"),
     "criterion": ("least_squares", "trees are fitted to the gradients by least squares"),
     "l2": (0.0, "no regularisation of leaf values"),
     "min_samples_leaf": (1, "no limit is named"),
