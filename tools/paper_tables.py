@@ -44,7 +44,7 @@ def quoted(study: str, collections: str) -> str:
     )
     if study in _TIMED:
         how += " Training times are in `benchmarks/results/papers-times.md`."
-    return "\n".join([textwrap.fill(how, 100) + "\n", *found])
+    return "\n".join([textwrap.fill(how, 100, break_on_hyphens=False) + "\n", *found])
 
 
 def _amount(text: str) -> str:
