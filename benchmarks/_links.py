@@ -246,9 +246,10 @@ def links_table(report: Report, folder: str, args: Any) -> list[Collective]:
         "halving; a star repeats the operations of a tree, to be timed. Latency added to "
         f"the links: {added:g} ms"
         + ("." if added else " (the kernel has no netem: only the bandwidth is limited).")
-        + " The burst is what the shaper lets through at once after a pause. The simulator knows "
-        "neither that nor TCP: compare its bytes and frames with those sent, and do not trust its "
-        "seconds further than these two columns agree. Other work ran on the machine meanwhile."
+        + " The burst is the amount that the traffic shaper passes at once after a pause. The "
+        "simulator models neither bursts nor TCP: its bytes and frames can be compared with those "
+        "sent, its seconds only as far as these two columns agree. Other work ran on the machine "
+        "meanwhile."
     )
     return tree
 

@@ -47,18 +47,18 @@ SETS = {
     "packages": package_data,
 }
 NOTES = {
-    "study": "The trees of ours were chosen on these very collections (defaults.md, "
+    "study": "The shape of our trees was chosen on these collections (defaults.md, "
     "defaults-shape.md), and so were the candidates of auto: expect smaller differences on other "
-    "data, such as those of the tables that are called held out.",
+    "data, such as those of the tables called held out.",
     **dict.fromkeys(
         ("held-out", "packages"),
-        "These collections had no say in any choice: they were declared before the first figure on "
-        "them.",
+        "No choice was made on these collections: they were declared before the first measurement "
+        "on them.",
     ),
 }
 A_BAG = (
-    f"auto is a bag of {N_BAGS} models after a race of up to five, where lambdamart and the peers "
-    "are single models: the table bagged has bags of the peers."
+    f"auto is a bag of {N_BAGS} models, chosen among up to five candidates; lambdamart and the "
+    "peers are single models. The table bagged has bags of the peers."
 )
 SAMPLES = (
     f"Bags of the peers are the mean of {N_BAGS} fits, each to {SHARE:.0%} of the training queries "
@@ -182,8 +182,8 @@ def run(report: Report, args: argparse.Namespace) -> None:
                 system.label: measure(name, data, system, args, seeds[name]) for system in systems
             }
         report.note(
-            f"{table}: {n_folds(args)} of {N_FOLDS} folds, as many divisions into folds as the "
-            f"table says; training ends after {PATIENCE} trees without a better value on the "
+            f"{table}: {n_folds(args)} of {N_FOLDS} folds, divided into folds as often as the "
+            f"table says; training stops after {PATIENCE} trees without a better value on the "
             "validation part."
         )
         if lacking:

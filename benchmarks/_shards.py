@@ -72,9 +72,10 @@ def shards_table(report: Report, args: Any) -> None:
             f"with the shard, by the first two lines, and {fixed:.0f} MB do not."
         )
     report.note(
-        "Anonymous memory is what a worker has above what it had when it had imported everything; "
-        "it includes labels, scores and gradients (some 60 bytes per row). Files are temporary: "
-        "float32 features until codes are there, then codes and the row store, which are mapped."
+        "Anonymous memory is that of a worker minus its memory after all imports; it includes "
+        "labels, scores and gradients (some 60 bytes per row). Files are temporary: float32 "
+        "features until the codes are computed, then the codes and the row store, which are "
+        "mapped."
     )
 
 

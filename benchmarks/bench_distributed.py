@@ -160,8 +160,9 @@ def workers_table(report: Report, folder: str, args: Any) -> None:
     )
     models = {run["model"] for runs in found.values() for run in runs}
     report.note(
-        f"Different model files: {len(models)} (1: the same bits for all). Most is the worker that "
-        "sends most. Waiting is the part of the time of a tree that worker 0 spends in messages."
+        f"Different model files: {len(models)} (1: the same bits for all). Most: the worker that "
+        "sends the most. Waiting: the share of the time of a tree that worker 0 spends on "
+        "messages."
     )
 
 
@@ -191,8 +192,9 @@ def forests_table(report: Report, folder: str, args: Any) -> None:
     different = ", ".join(f"{name}: {len(found)}" for name, found in models.items())
     report.note(
         f"Different model files: {different} (1: the same bits for all). RF-point with the default "
-        "settings (grown to the end); a document of its sample travels once per tree, with all its "
-        "codes, and boosting (31 leaves) sends sums alone. 1 x 2 threads is one machine."
+        "settings (at least five documents in a leaf): each document of a sample is sent once per "
+        "tree, with all its codes. Boosting (31 leaves) sends only sums. 1 x 2 threads is one "
+        "machine."
     )
 
 

@@ -96,8 +96,8 @@ def run_all(args: argparse.Namespace) -> None:
         caption=f"LambdaMART with {COMMON['leaves']} leaves, {args.scale:g} x the rows of WEB10K",
     )
     report.note(
-        "MB are 2^20 bytes; those of arrays and tables come on top of what the caller holds. The "
-        "last columns say how many times those of rankgrove from a warm cache without a limit."
+        "MB are 2^20 bytes; those of arrays and tables are in addition to the caller's data. The "
+        "last columns are ratios to rankgrove with a warm cache and without a limit."
     )
     report.write()
 

@@ -150,8 +150,8 @@ def main() -> None:
         )
         report.write()
     report.note(
-        '"construct" is what passes before training starts: LightGBM bins and bundles features, '
-        'XGBoost copies entries (and bins them in its first tree). "first tree" has all of it.'
+        '"construct" is the time before training starts: LightGBM bins and bundles features, '
+        'XGBoost copies entries (and bins them in its first tree). "first tree" includes it.'
     )
     report.write()
 

@@ -173,16 +173,17 @@ SHAPE = ("tree", "max_leaf_nodes", "max_depth", "min_samples_leaf", "min_child_w
 
 
 def departures(report: Report, cells: Cells, settings: Settings) -> None:
-    """What changes where the defaults of boosted and classical rankers depart from the papers: each
-    parameter alone set as the paper has it (the shape of trees with the limits of their leaves),
-    all others by default; then all of them. Where none departs: the values that the paper tunes."""
+    """Effect of the defaults of boosted and classical rankers that differ from the papers. Each
+    parameter alone is set to the paper's value (the shape of trees together with the limits of
+    their leaves), with all others at their defaults; then all of them are. For rankers without a
+    difference: the values that the paper tunes."""
     _departures((*BOOSTED, *CLASSICAL), report, cells, settings)
 
 
 def forest_departures(report: Report, cells: Cells, settings: Settings) -> None:
-    """What changes where the defaults of forests, and of boosting with forests, depart from the
-    papers: each parameter alone set as the paper has it, all others by default; then all of
-    them."""
+    """Effect of the defaults of forests, and of boosting with forests, that differ from the papers.
+    Each parameter alone is set to the paper's value, with all others at their defaults; then all of
+    them are."""
     _departures(FORESTS, report, cells, settings)
 
 
@@ -201,8 +202,8 @@ def _departures(rankers: Sequence[str], report: Report, cells: Cells, settings: 
         f"Forests have {100 * settings.share:g} % of the paper's trees, boosted rankers up to as "
         f"many steps as the paper, cut by validation NDCG@10 after {cells.stopping_rounds} steps "
         f"without a better one. Means of five folds, {cells.n_runs} seed(s). p: two-sided paired t "
-        "test of NDCG@10 against the default over all test queries; it knows nothing of the seed's "
-        "noise, and of so many rows one in 20 is below 0.05 by chance."
+        "test of NDCG@10 against the default over all test queries; it does not include the "
+        "variation between seeds, and one row in 20 is expected below 0.05 by chance."
     )
 
 

@@ -77,9 +77,9 @@ def _readings(report: Report, dataset: Any) -> None:
     )
     report.note(
         "± is the standard error of a ratio over queries. All shares are of ten contexts per "
-        "permutation. The paper's are those of equal sets where the set behind the tenth place is "
-        "counted as well, at every number of permutations within one standard error. Ordered "
-        "prefixes fall off too slowly."
+        "permutation. If the set behind the tenth position is counted as well, the shares of "
+        "equal sets are within one standard error of the paper's at every number of permutations. "
+        "The shares of ordered prefixes decrease too slowly."
     )
 
 

@@ -64,12 +64,12 @@ def costs(report: Report, arguments: argparse.Namespace) -> None:
         caption=f"WEB10K sample, {data.n_rows} documents: CPU seconds of training",
     )
     report.note(
-        f"The quickest of {_TIMES} fits, with the search for bins. Ratio of documents: those of "
-        "all nodes whose splits are searched, of the variant against the usual trees. Under a "
-        "limit of depth d, splits into three make trees of up to 3^d leaves in place of 2^d: each "
-        "node has its own search over all bins, however few its documents are. Under a limit of "
-        "leaves, best-first growth splits larger nodes, and must search leaves that are never "
-        "split; without a limit, both orders grow the same tree."
+        f"The fastest of {_TIMES} fits, including the search for bins. Ratio of documents: the "
+        "documents in all nodes that are searched for splits, of the variant divided by those of "
+        "the usual trees. With a limit of depth d, splits into three grow up to 3^d leaves "
+        "instead of 2^d, and each node is searched over all bins, even if it has few documents. "
+        "With a limit of leaves, best-first growth splits larger nodes, and searches leaves that "
+        "are never split; without a limit, both orders grow the same tree."
     )
 
 

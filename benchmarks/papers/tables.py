@@ -112,8 +112,8 @@ def _pairs(report: Report, cells: Cells, name: str, systems: Sequence[Row]) -> N
 
 
 def igbrt(report: Report, cells: Cells, settings: Settings) -> None:
-    """Mohan, Chen and Weinberger, table 3, with RMSE. The paper's data cannot be had: the methods
-    are compared on what can, and its figures show what order it found."""
+    """Mohan, Chen and Weinberger, table 3, with RMSE. The paper's data are not available: the
+    methods are compared on other data; the paper's figures show its order of the methods."""
     sets = ("Yahoo 1", "Yahoo 2", "MSLR")
     columns = [f"{name}: {measure}" for name in sets for measure in ("ERR", "NDCG")]
     for name in settings.chosen(*ALL_DATA):
@@ -124,8 +124,8 @@ def igbrt(report: Report, cells: Cells, settings: Settings) -> None:
 
 
 def plrank(report: Report, cells: Cells, settings: Settings) -> None:
-    """Xia, Zhai and Wang, table 1. The paper's data cannot be had: the methods are
-    compared on what can, and its figures show what order it found."""
+    """Xia, Zhai and Wang, table 1. The paper's data are not available: the methods are compared on
+    other data; the paper's figures show its order of the methods."""
     measures = ("yahoo ndcg@1", "yahoo ndcg@3", "yahoo ndcg@10", "yahoo err")
     paper = {
         label: [*figures, *published.PLRANK_MICROSOFT.get(label, [np.nan] * 4)]
@@ -141,7 +141,7 @@ def plrank(report: Report, cells: Cells, settings: Settings) -> None:
 def broof(report: Report, cells: Cells, settings: Settings) -> None:
     """De Sa, Goncalves, Sousa and Salles, tables 3 and 2, with their two tests against the
     strongest of their baselines (`*`: Wilcoxon, `+`: t-test, `-` before: worse, `=`: neither). The
-    paper's data cannot be had: the methods are compared on what can."""
+    paper's data are not available: the methods are compared on other data."""
     columns = ["WEB10K: NDCG@10", "WEB10K: MAP", "Yahoo 2: NDCG@10", "Yahoo 2: MAP"]
     for name in settings.chosen(*ALL_DATA):
         systems = rows.broof(settings.on(name))
@@ -194,7 +194,7 @@ def rcrank(report: Report, cells: Cells, settings: Settings) -> None:
 def rcrank_small(report: Report, cells: Cells, settings: Settings) -> None:
     """Modry and Ferov, tables 4 and 5: a tenth of the training queries, then also only those 50
     features (here 20 of MQ2008's 46) that LambdaMART splits on most often. And section 4.3: a 70th
-    of the queries, and what remains of the quality."""
+    of the queries, and the share of the quality that remains."""
     for name in settings.chosen("MQ2008", "WEB10K sample"):
         n_features = 20 if name == "MQ2008" else 50
         views = [
@@ -430,7 +430,7 @@ def described(report: Report, systems: Sequence[Row], cells: Cells, settings: Se
     """Say what was trained, as in the paper and by default."""
     if settings.sample_share != 1:
         part = f"{100 * settings.sample_share:g} %"
-        report.note(f"On the WEB10K sample {part} of the trees of forests below.")
+        report.note(f"On the WEB10K sample {part} of the numbers of trees of forests given below.")
     report.note(
         f"Forests have {100 * settings.share:g} % of the paper's trees. Means of five folds, ± the "
         "standard deviation over runs (seeds 0, 1, ...); methods that do not depend on the seed "

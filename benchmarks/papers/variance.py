@@ -52,8 +52,8 @@ def variance(report: Report, arguments: argparse.Namespace) -> None:
         columns = ["", "loss", "bias", "variance", "95 % interval of the variance"]
         report.table(columns, lines, caption=f"{name}: NDCG@10, preset {collection.preset}")
     report.note(
-        f"Loss: what a model lacks on the right order; bias: what the mean ranking of {_SAMPLES} "
-        "models lacks; variance: the rest. Each model learns from a random half of the training "
-        f"queries of its fold; five folds. Forests of {trees} trees (the paper: 500); all settings "
-        "as in the paper, boosting cut by validation NDCG@10."
+        "Loss: difference of a model to the ideal order; bias: that of the mean ranking of "
+        f"{_SAMPLES} models; variance: the rest. Each model learns from a random half of the "
+        f"training queries of its fold; five folds. Forests of {trees} trees (the paper: 500); all "
+        "settings as in the paper, boosting stopped early by validation NDCG@10."
     )
