@@ -46,8 +46,9 @@ OpenNode NodeGrowth::make_root(Tree& tree) {
   return root;
 }
 
-// Noise may prefer any split of a feature, so that the rows of all have to be counted. Splits into
-// three are counted as well: they are made in two steps, of which only the first could be undone.
+// With noise, any split of a feature may be preferred, so the rows of all splits have to be
+// counted. Rows of splits into three are counted, too: such a split is made in two steps, of which
+// only the first could be undone.
 void NodeGrowth::start_noise(OpenNode& node) const {
   const SplitRules& rules = state_.options.rules;
   node.sums.noise = state_.noise.of_node(node.node);
@@ -55,10 +56,10 @@ void NodeGrowth::start_noise(OpenNode& node) const {
                       !state_.packed.counts_rows;
 }
 
-// Partitions the rows of a node and builds the smaller child's histogram, or leaves that to the
-// search for splits. One worker counts rows first, and saves a histogram that nobody needs. Several
-// do so where rows are many; else they take the child of less Hessian, which all of them know
-// already, and send the number of rows along with its histogram.
+// Partitions the rows of a node and builds the histogram of the smaller child, or leaves that to
+// the search for splits. A single worker counts rows first, and builds no histogram that is not
+// needed. Several workers do so if there are many rows; otherwise they take the child with less
+// Hessian, which all of them know already, and send the number of rows together with its histogram.
 NodeGrowth::Partition NodeGrowth::partition_rows(const OpenNode& parent, bool last_leaf) {
   const Split& split = parent.split;
   Partition partition{
@@ -91,7 +92,7 @@ NodeGrowth::Partition NodeGrowth::partition_rows(const OpenNode& parent, bool la
   return partition;
 }
 
-// Where the Hessian field does not count rows, a split may turn out to leave a child too few.
+// If the Hessian field does not count rows, a split may leave a child with too few rows.
 bool NodeGrowth::has_enough_rows(const OpenNode& parent, const Partition& partition) const {
   const int64_t right_rows = parent.n_rows - partition.left_rows;
   return parent.rows_counted ||
@@ -145,7 +146,7 @@ std::pair<OpenNode, OpenNode> NodeGrowth::make_children(Tree& tree, const OpenNo
   return {left, right};
 }
 
-// Under a monotone constraint, the children's values are kept apart by the middle of their answers.
+// With a monotone constraint, the mean of the children's values is the limit of both subtrees.
 void NodeGrowth::bound_children(const OpenNode& parent, NodeSums& left, NodeSums& right) const {
   const SplitRules& rules = search_.rules();
   const int direction = rules.monotone.empty() ? 0 : rules.monotone[parent.split.rule.feature];
@@ -160,9 +161,9 @@ void NodeGrowth::bound_children(const OpenNode& parent, NodeSums& left, NodeSums
   (direction > 0 ? right.lower : right.upper) = between;
 }
 
-// Gives histograms to those children that may be split, if any, unless they are searched by their
-// rows: the smaller child has one, the larger one's is to be what is left of the parent, whose
-// histogram it takes over.
+// Gives histograms to the children that may be split, unless they are searched by their rows. The
+// smaller child has one. That of the larger child is the difference to the parent, whose histogram
+// it takes over.
 PendingSubtraction NodeGrowth::assign_histograms(const OpenNode& parent, Partition& partition,
                                                  OpenNode& left, OpenNode& right) {
   if (partition.by_rows) {
@@ -194,7 +195,7 @@ PendingSubtraction NodeGrowth::assign_histograms(const OpenNode& parent, Partiti
 std::vector<GrownLeaf> NodeGrowth::grow(Tree& tree) {
   const GrowOptions& options = state_.options;
   const bool leaf_wise = options.growth == Growth::kLeafWise;
-  // The next node to split comes out on top.
+  // The next node to split is at the top.
   const auto later = [&](const OpenNode& a, const OpenNode& b) {
     if (leaf_wise && a.split.gain != b.split.gain) return a.split.gain < b.split.gain;
     return a.node > b.node;
@@ -227,7 +228,7 @@ std::vector<GrownLeaf> NodeGrowth::grow(Tree& tree) {
     }
     const Split values_split = branch ? part_missing(parent) : Split{};
     Partition partition = partition_rows(parent, n_leaves + 1 + branch == options.max_leaf_nodes);
-    // The gain that such a split promised was too high; the node goes back to the queue.
+    // The expected gain of this split was too high; the node goes back to the queue.
     if (!has_enough_rows(parent, partition)) {
       search_again(parent, partition);
       offer(parent);
@@ -251,8 +252,9 @@ std::vector<GrownLeaf> NodeGrowth::grow(Tree& tree) {
   return leaves;
 }
 
-// A split into three is written as two binary ones on the same feature: is there a value, and which
-// one. Makes the first of a node's split, with the gain of both, and returns the second.
+// A split into three is stored as two binary splits on the same feature: the first separates
+// missing values, the second compares the others. Makes the first one, with the gain of both, and
+// returns the second.
 Split NodeGrowth::part_missing(OpenNode& node) const {
   Split of_values = node.split;
   of_values.gain = 0.0;
@@ -264,8 +266,8 @@ Split NodeGrowth::part_missing(OpenNode& node) const {
   return of_values;
 }
 
-// Makes the children of a node and searches their splits. If the left one's is known, it is no
-// level of its own.
+// Makes the children of a node and searches their splits. If the split of the left child is known,
+// the child does not count as a level.
 std::pair<OpenNode, OpenNode> NodeGrowth::split_rows(Tree& tree, const OpenNode& parent,
                                                      Partition& partition, bool left_decided) {
   auto children = make_children(tree, parent, partition);

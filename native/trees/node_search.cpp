@@ -103,8 +103,9 @@ void NodeSearch::find_splits(std::initializer_list<OpenNode*> nodes,
   for (size_t i = 0; i < open.size(); ++i) set_split(*open[i], offers[i]);
 }
 
-// Searches a feature, or notes what its splits gain at most: it is searched later if that is the
-// most, with rows counted if need be. (Several workers count the rows of one feature together.)
+// Searches a feature, or notes an upper bound of the gains of its splits. A feature with a bound is
+// searched later, if the bound is the largest, and with rows counted if necessary. (Several workers
+// count the rows of one feature together.)
 void NodeSearch::look_at(Candidates& search, int32_t feature, const NodeBins& bins) const {
   const OpenNode& node = *search.node;
   const bool counted_later = node.rows_counted && state_.share.alone();
@@ -138,7 +139,7 @@ template <typename Visit>
 void NodeSearch::visit_bins(const OpenNode& node, std::span<const int32_t> features,
                             Visit&& visit) const {
   thread_local std::vector<int64_t> zeros;
-  std::vector<int64_t> space = std::exchange(zeros, {});  // if a visit throws, it goes
+  std::vector<int64_t> space = std::exchange(zeros, {});  // is freed if a visit throws
   space.resize(RowCodes::kAtOnce * RowCodes::kWords, 0);
   const std::span rows(state_.partition.rows() + node.begin, node.end - node.begin);
   codes_.add_up(features, state_.packed.words.data(), rows, space.data());
@@ -151,10 +152,10 @@ void NodeSearch::visit_bins(const OpenNode& node, std::span<const int32_t> featu
   zeros = std::move(space);
 }
 
-// Searches the features that, by what they gain at most, may have the best split, the most
-// promising first. Where rows are to be counted, histograms do not tell their number, as they hold
-// weights: they are counted feature by feature, and if several have had too few, as sparse features
-// do, those of all features at once.
+// Searches the features whose upper bound allows the best split, in descending order of the bounds.
+// If rows are to be counted, histograms do not give their number, because they hold weights: the
+// rows are counted feature by feature and, after several features with too few rows (as sparse
+// features have), for all features at once.
 void NodeSearch::search_promising(Candidates& search) {
   const OpenNode& node = *search.node;
   std::vector<double>& most = search.most_gain;
@@ -191,7 +192,7 @@ Split NodeSearch::best_of_feature(const OpenNode& node, int32_t feature,
   return with_exact_sums(node, split);
 }
 
-// Sums of a split are exact, also where those of bins were scaled down.
+// The sums of a split are exact, even if those of bins were scaled down.
 Split NodeSearch::with_exact_sums(const OpenNode& node, Split split) const {
   if (!state_.wide || !split.found()) return split;
   split.left = histograms_.left(node.histogram, split.rule);
@@ -201,7 +202,7 @@ Split NodeSearch::with_exact_sums(const OpenNode& node, Split split) const {
   return split;
 }
 
-// By what the best splits of features are compared: their gains, unless noise is wanted.
+// The value by which the best splits of features are compared: their gain, unless noise is wanted.
 double NodeSearch::preference(const OpenNode& node, const Split& split) const {
   if (!node.sums.noise) return split.gain;
   const double score = split.gain + search_.node_score(node.sums.total, state_.packed);
@@ -225,8 +226,8 @@ SplitOffer NodeSearch::own_offer(const OpenNode& node, const std::vector<Split>&
   return {*best, greatest, has_missing_sums(node, best->rule.feature)};
 }
 
-// Where the node has no missing value, one that comes later follows the heavier child. (Rows
-// whose sums are 0 may follow it too, unless the children's rows have been counted.)
+// If the node has no missing value, later missing values go to the heavier child. (Rows whose sums
+// are 0 may go there, too, unless the children's rows have been counted.)
 void NodeSearch::set_split(OpenNode& node, const SplitOffer& chosen) const {
   node.split = chosen.split;
   CodeRule& rule = node.split.rule;
@@ -260,9 +261,9 @@ bool NodeSearch::has_missing_sums(const OpenNode& node, int32_t feature) const {
 }
 
 // The best split whose children have enough rows. Histograms hold weights, not numbers of rows, so
-// the rows of each feature that comes out best are counted; where several have too few, as sparse
-// features do, those of all features at once. (Noise compares features by any of their splits, so
-// that all must be known to have enough rows.)
+// the rows of each feature with the best split are counted; after several features with too few
+// rows (as sparse features have), those of all features at once. (With noise, features are compared
+// by any of their splits, so all splits must be known to have enough rows.)
 SplitOffer NodeSearch::best_with_enough_rows(const OpenNode& node, std::vector<Split>& by_feature) {
   std::vector<uint8_t> counted(by_feature.size(), 0);
   const int few = node.sums.noise ? 0 : kFewCounts;

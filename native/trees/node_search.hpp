@@ -1,11 +1,11 @@
 // The best splits of nodes over all features that they may use.
 //
-// SplitSearch knows one feature of one histogram; NodeSearch goes over features, on several
-// threads, and chooses. It looks at all features roughly before it searches those that may have the
-// best split. Two siblings are searched together, and their histograms are completed on
-// the way, feature by feature, while the bins are in the cache; nodes of few rows have none (see
-// row_codes.hpp). Each of several workers searches
-// its own features, and offers the others the best splits that it has found.
+// SplitSearch searches one feature of one histogram. NodeSearch runs it for features, on several
+// threads, and chooses the best split. Rough scores of all features come first; only features that
+// may have the best split are searched exactly. Two siblings are searched together, and their
+// histograms are completed meanwhile, feature by feature, while the bins are in the cache. Nodes of
+// few rows have no histogram (see row_codes.hpp). Each of several workers searches its own
+// features, and sends the best splits that it has found to the others.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class NodeSearch {
         search_(search),
         codes_(*state.binned, state.layout) {}
 
-  // Whether nodes of so many rows, and of fewer, are to be searched by their rows.
+  // Whether nodes of this many rows, or fewer, are searched by their rows.
   bool takes_rows(int64_t n_rows) const;
 
   // Sets node->split for those of the nodes that may be split, after completing histograms. Nothing
@@ -44,7 +44,7 @@ class NodeSearch {
   void find_splits(std::initializer_list<OpenNode*> nodes, std::span<PendingHistogram> pending,
                    const PendingSubtraction& subtraction);
 
-  // What searching one histogram costs.
+  // The cost of searching one histogram.
   double nanoseconds() const;
 
  private:

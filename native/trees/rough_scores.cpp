@@ -12,7 +12,7 @@ namespace {
 
 typedef uint64_t Words __attribute__((vector_size(32)));
 
-// Every word with those before it added.
+// Prefix sums of the words.
 RANKGROVE_INLINE void add_before(Words& words) {
   const Words none = {};
   Words moved;
@@ -45,7 +45,7 @@ RANKGROVE_INLINE void score_sums(const Words& a, const Words& b, int64_t total, 
   store(score, heavy ? both : Lanes{} + kNoRough);
 }
 
-// Eight splits; `before` holds what is left of them, and then what is left of the next ones.
+// Scores eight splits; `before` holds the sums to their left, and is moved to those of the next.
 RANKGROVE_INLINE void score_lanes(const int64_t* bins, int64_t total, RoughUnits units,
                                   Words& before, int64_t* left, float* score) {
   Words a, b;

@@ -1,5 +1,5 @@
-// A first look at the splits of one feature: their scores in single precision, eight or sixteen at
-// a time. Of most features none comes near the best split of the node, and is looked at no further.
+// Approximate scores of the splits of one feature, in single precision, eight or sixteen at a time.
+// Most features have no split near the best one of the node, and are not searched exactly.
 //
 // Example: bins with the sums (gradient, Hessian) (1, 1), (2, 1), (-3, 2), without missing values,
 // and l2 = 1. The splits after bins 0 and 1 have (1, 1) and (3, 2) to their left, (-1, 3) and

@@ -1,9 +1,9 @@
-// The bin codes of a small matrix row by row: nodes of few rows are searched from them, without a
-// histogram.
+// The bin codes of a small matrix, row by row. Nodes of few rows are searched with these codes,
+// without a histogram.
 //
-// Most nodes of a large tree on small data have fewer rows than a feature has bins. Their
-// histograms would cost more to move and to subtract than to build anew, feature by feature and
-// only for the features that are searched, in a buffer that stays in the nearest cache.
+// Most nodes of a large tree on small data have fewer rows than a feature has bins. Moving and
+// subtracting their histograms would cost more than building them from the rows, one feature after
+// the other and only for the features that are searched, in a buffer that stays in the L1 cache.
 //
 // Example: the rows 2 and 5 have the words 10 and 7, the codes 0 and 3 of feature 1 and the code 4
 // of feature 6. Adding up the features 1 and 6 over both rows makes bins[0] = 10 and bins[3] = 7,
@@ -22,8 +22,8 @@ namespace rankgrove {
 
 class RowCodes {
  public:
-  // Features that are added up at once: additions to the bins of one feature wait for each other
-  // where neighbouring rows have the same code.
+  // Number of features that are added up at once. (Additions to the bins of one feature wait for
+  // each other if neighbouring rows have the same code.)
   static constexpr int kAtOnce = 4;
   static constexpr int kWords = 264;  // of each feature's bins
 

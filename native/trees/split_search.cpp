@@ -91,7 +91,7 @@ RANKGROVE_SIMD double greatest_gain(const double* score, int32_t n, double node_
   return greatest;
 }
 
-// What rough scores say of the splits of a feature.
+// The result of the rough scores of the splits of a feature.
 struct FirstLook {
   int32_t n;       // splits, or bins that are listed
   bool listed;     // only the occupied bins are
@@ -127,8 +127,8 @@ struct Workspace {
     return n;
   }
 
-  // Looks at them roughly, by kScores, one of the functions of rough_scores.hpp. `n_rows` says how
-  // many bins can be occupied.
+  // Computes their rough scores by kScores, one of the functions of rough_scores.hpp. At most
+  // `n_rows` bins can be occupied.
   template <auto kScores>
   FirstLook look(const int64_t* histogram, int32_t n, int64_t missing, int64_t total,
                  int64_t n_rows, const Units& units) {
@@ -144,8 +144,8 @@ struct Workspace {
     return {n, listed, greatest, most};
   }
 
-  // Lists those that by this look may be best, and returns how many. (One after an empty bin parts
-  // the node like the one before it.) The bins that were looked at begin at `first_bin`.
+  // Lists those that may be best by their rough scores, and returns their number. (A split after an
+  // empty bin divides the node like the split before it.) The scored bins begin at `first_bin`.
   int32_t list_promising(const FirstLook& seen, int32_t first_bin) {
     const auto enough = static_cast<float>(seen.greatest * (1.0 - 4 * kRoughError));
     int32_t n_listed = 0;
@@ -219,8 +219,8 @@ bool SplitSearch::scores_decide(int32_t feature, const NodeSums& node, const Gra
          rules_.l2 + more_l2 <= kMostRoughL2 * packed.hessian_unit;
 }
 
-// The candidates [begin, end) that leave both children enough rows: more bins on the left mean more
-// rows there.
+// The candidates [begin, end) that leave both children enough rows. (The rows on the left increase
+// with the number of bins on the left.)
 std::pair<int32_t, int32_t> SplitSearch::with_enough_rows(const Candidates& c) const {
   int64_t rows = c.missing_left ? c.missing_rows : 0;
   int32_t begin = 0;
@@ -354,8 +354,8 @@ bool SplitSearch::may_branch(const Candidates& c, const GradientUnits& packed) c
          hessian_field(c.total - c.missing) * packed.hessian_unit >= least;
 }
 
-// The split that parts missing values from all others, or, where it gains more, into three: the
-// others are split as well. With S the score of a set of rows, three children gain
+// The split that separates missing values from all others or, if it gains more, a split into three,
+// which also splits the others. With S the score of a set of rows, three children gain
 //   S(below) + S(above) + S(missing) - S(node)
 //     = [S(values) + S(missing) - S(node)] + [S(below) + S(above) - S(values)].
 void SplitSearch::consider_branch(const Candidates& c, const NodeSums& node,

@@ -1,10 +1,11 @@
 // The best split of a node, from its histogram.
 //
-// With G and H the sums of gradients and Hessians, a node scores G^2 / (H + l2); the gain of a
-// split is the children's scores less the node's own. With l1 > 0, G is first drawn towards 0 by
-// l1, as in the answer of a leaf, which minimises G a + (H + l2) a^2 / 2 + l1 |a|. Equal gains go
-// to the lower feature, then missing values to the right before to the left, then the lower bin. Of
-// a categorical feature, prefixes of lists of categories are tried instead (category_runs.hpp).
+// With G and H the sums of gradients and Hessians, the score of a node is G^2 / (H + l2). The gain
+// of a split is the sum of the children's scores minus the score of the node. With l1 > 0, G is
+// first moved towards 0 by l1, as in the value a of a leaf, which minimises G a + (H + l2) a^2 / 2
+// + l1 |a|. Among equal gains, the lower feature is taken, then missing values on the right before
+// those on the left, then the lower bin. Splits of a categorical feature are prefixes of lists of
+// categories (category_runs.hpp).
 #pragma once
 
 #include <cstdint>
@@ -87,8 +88,9 @@ class SplitSearch {
   // Whether most_gain() can bound the gains of a feature's splits.
   bool can_bound(int32_t feature, const NodeSums& node, const GradientUnits& packed) const;
 
-  // What no split of the feature gains more than, by rough scores: -inf if there is none. To look
-  // at all features first, and to search those that may be best, is quicker than to search all.
+  // An upper bound, by rough scores, of the gains of the feature's splits; -inf if it has none.
+  // Bounding all features first, and searching those that may be best, is faster than searching
+  // all.
   double most_gain(int32_t feature, const NodeBins& bins, const NodeSums& node) const;
 
   // Adds to scores[bin], for missing values to the right and to the left, what splitting this node
@@ -101,7 +103,7 @@ class SplitSearch {
   void add_prefix_scores(const PrefixBins& prefixes, int64_t total, const GradientUnits& packed,
                          double* right_scores, double* left_scores) const;
 
-  // What a node scores unsplit.
+  // The score of a node without a split.
   double node_score(const GradientSums& total, const GradientUnits& packed) const;
 
   // Whether the last bin can be split from the missing values: its threshold must be finite.

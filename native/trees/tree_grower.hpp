@@ -4,16 +4,17 @@
 // with that iteration's gradients, and leaf_of_row() gives the leaf of every row of the matrix
 // until the next call. All working memory is kept from tree to tree.
 //
-// Several workers, each with its rows, grow the same tree together: sums of histograms, numbers of
-// rows and leaves are exchanged, and as all of them are integers, every worker decides the same,
-// and what one worker with all rows would.
+// Several workers, each with its rows, grow the same tree together. They exchange sums of
+// histograms, numbers of rows and leaves. All of these are integers, so every worker makes the same
+// decisions, and the same as one worker with all rows.
 //
 // Its parts, in the order in which a tree needs them:
 //   packed_gradients  gradients as integers, whose sums are exact
 //   feature_sample    the features that a tree and a node may split, within interactions
 //   row_store         bin codes by row; histogram_pool fills and keeps the histograms of nodes
 //   row_codes         bin codes of small matrices, for nodes that need no histogram
-//   split_search      the best split of one feature; node_search: of a node, over features, of which
+//   split_search      the best split of one feature; node_search: of a node, over features, of
+//   which
 //                     rough_scores excludes most
 //   row_partition     rows in node order
 //   node_growth       leaf-wise and level-wise growth; oblivious_growth: one rule per level
