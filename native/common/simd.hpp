@@ -1,7 +1,7 @@
-// Vector versions of hot loops: the one place that knows what processor this is.
+// Vector versions of hot loops. Only this file depends on the processor.
 //
-// RANKGROVE_X86 is 1 where instructions of x86-64 may be named, and 0 elsewhere and with
-// -DRANKGROVE_PLAIN; whatever asks for it has a plain version that gives the same bits.
+// RANKGROVE_X86 is 1 if code may use instructions of x86-64, and 0 on other processors and with
+// -DRANKGROVE_PLAIN. Code that tests it has a plain version that gives the same bits.
 //
 // A function marked RANKGROVE_SIMD is compiled for AVX2 and for the plain instruction set, and the
 // loader picks one. Both give the same bits as long as the loop has no floating-point reduction

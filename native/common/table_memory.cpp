@@ -24,7 +24,7 @@ namespace {
                            std::to_string((bytes >> 20) + 1) + " MB: " + std::strerror(error));
 }
 
-// A file without a name, gone with its last page.
+// A file without a name, which is freed with its last page.
 int nameless_file(const std::string& folder, size_t bytes) {
 #ifdef O_TMPFILE
   int file = open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
@@ -45,7 +45,7 @@ void* map_file(const std::string& folder, size_t bytes) {
   const int problem = error != 0 ? error : errno;
   close(file);
   if (data == MAP_FAILED) refuse(folder, bytes, problem);
-  madvise(data, bytes, MADV_HUGEPAGE);  // some file systems can: ext4 of Linux 6.18, for one
+  madvise(data, bytes, MADV_HUGEPAGE);  // works on some file systems, such as ext4 of Linux 6.18
   return data;
 }
 

@@ -76,7 +76,8 @@ void HistogramPool::build(int64_t begin, int64_t end, int64_t* histogram) {
                histogram);
 }
 
-// Adds up so many rows at a time that a word holds their sums, and these with 64 bits for each.
+// Adds up as many rows at a time as the sums in a word allow, and adds these sums with 64 bits
+// each.
 void HistogramPool::build_wide(int64_t begin, int64_t end, int64_t* histogram) {
   const int64_t n_bins = state_.layout.size();
   std::fill_n(histogram, 2 * n_bins, int64_t{0});

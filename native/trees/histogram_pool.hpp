@@ -1,10 +1,10 @@
 // The histograms of nodes: a pool of reusable memory, and the code that fills them.
 //
 // A histogram is an array of layout.size() packed sums; it is *wide* if the workers have so many
-// rows that each bin needs its two sums apart (see packed_gradients.hpp). It is built from the rows
-// that a node has in the partition, by this worker alone; sum_over_workers() makes the bins of the
-// features that this worker searches those of all rows. One node's histogram less one child's is
-// the other child's.
+// rows that the two sums of each bin need separate words (see packed_gradients.hpp). Each worker
+// builds it from its own rows of the node in the partition; sum_over_workers() replaces the bins of
+// the features that this worker searches by those of all rows. The histogram of a node minus that
+// of one child is that of the other child.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ class HistogramPool {
   HistogramPool(const HistogramPool&) = delete;
   HistogramPool& operator=(const HistogramPool&) = delete;
 
-  // Memory for a histogram, whatever it holds; and its return (null returns nothing).
+  // Takes memory for a histogram, with undefined content, and returns it (null is ignored).
   int64_t* acquire();
   void release(int64_t* histogram);
 
@@ -67,17 +67,17 @@ class HistogramPool {
   GradientSums missing(const int64_t* histogram, int32_t feature) const;
   GradientSums left(const int64_t* histogram, const CodeRule& rule) const;
 
-  // The bins of a feature as the search for splits takes them, for a node with these sums. Those
-  // of a wide histogram are scaled down, so that all of them add up in a word; they are valid until
-  // the thread's next call.
+  // The bins of a feature in the form that the search for splits reads, for a node with these sums.
+  // Those of a wide histogram are scaled down, so that their sum fits into a word. They are valid
+  // until the thread's next call.
   NodeBins bins(int32_t feature, const int64_t* histogram, const GradientSums& total) const;
   // The same for bins that the caller has added up: GradientSums of each, and of missing values.
   NodeBins bins(std::span<const GradientSums> sums) const;
 
-  // Whether the histogram of a node is kept until the node is split. With sparse columns it is not
-  // if its rows are added up in less than half the time in which a histogram is subtracted: then
-  // those of both children are built from rows. So, however many leaves there are, histograms that
-  // are kept take at most some 40 bytes per entry of the data. Several workers keep all of them.
+  // Whether the histogram of a node is kept until the node is split. With sparse columns, it is not
+  // kept if adding up its rows takes less than half the time of subtracting a histogram; then the
+  // histograms of both children are built from rows. The histograms that are kept therefore take at
+  // most some 40 bytes per entry of the data, for any number of leaves. Several workers keep all.
   //
   // Example: 50,000 rows with 200 entries each, in 20,000 features of 256 bins. A histogram is 5.1
   // million words, 41 MB. Half of a subtraction takes 2.6 ms, in which 5,400 rows are added up: at
@@ -87,7 +87,7 @@ class HistogramPool {
            nanoseconds(n_rows) > kNanosecondsPerKeptBin * state_.layout.size();
   }
 
-  // What building the histogram of so many rows costs.
+  // The cost of building the histogram of this many rows.
   double nanoseconds(int64_t n_rows) const { return store_.nanoseconds(n_rows); }
 
  private:
@@ -124,9 +124,9 @@ void HistogramPool::build_by_feature(std::span<PendingHistogram> wanted, int n_t
                });
 }
 
-// Each thread adds up rows for one group of features and takes its features out, the first ones
-// first, then the last ones of any group whose rows are added up: so all are done at about the same
-// time, and most features stay with one core.
+// Each thread adds up rows for one group of features and takes out the features of this group, from
+// the first one on; then it takes out the last ones of any group whose rows are added up. All
+// threads finish at about the same time, and most features stay with one core.
 template <typename Visit>
 void HistogramPool::build_by_groups(const PendingHistogram& wanted, int n_threads,
                                     double nanoseconds, Visit&& visit) {
@@ -139,7 +139,7 @@ void HistogramPool::build_by_groups(const PendingHistogram& wanted, int n_thread
   const int64_t* words = state_.packed.words.data();
   const HistogramLayout& layout = state_.layout;
   const int64_t n_groups = store_.n_groups();
-  // If a visit throws, sums are not all zero, and go.
+  // If a visit throws, the sums are not all zero, and are dropped.
   std::vector<std::vector<int64_t>> sums = std::exchange(partial_, {});
   if (std::ssize(sums) < n_groups) sums.resize(n_groups);
   std::vector<Progress> progress(n_groups);

@@ -1,9 +1,9 @@
 // Growth node by node: leaf-wise or level-wise.
 //
-// Each step takes the next node out of a queue, partitions its rows by its split, gives histograms
-// to the children (the smaller child's is built, the larger one's is what is left of the parent's)
-// and searches their splits. The order of the queue is all in which leaf-wise and level-wise growth
-// differ.
+// Each step takes the next node out of a queue, partitions its rows by its split, computes the
+// histograms of the children (the smaller child's is built, the larger child's is the parent's
+// minus it), and searches their splits. Leaf-wise and level-wise growth differ only in the order of
+// the queue.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class NodeGrowth {
   // Adds nodes to an empty tree and returns its leaves, in no particular order.
   std::vector<GrownLeaf> grow(Tree& tree);
 
-  // What searching the splits of one node costs.
+  // The cost of searching the splits of one node.
   double search_nanoseconds() const { return node_search_.nanoseconds(); }
 
  private:

@@ -13,7 +13,7 @@ namespace rankgrove {
 namespace {
 
 constexpr int64_t kRowBlock = 128;
-// Measured: a listed or a looked at code, a bin that another thread's part adds.
+// Measured: a listed code, a code that is read, a bin of another thread's part that is added.
 constexpr double kNanosecondsPerEntry = 0.8;
 constexpr double kNanosecondsPerCode = 1.0;
 constexpr double kNanosecondsPerBin = 1.0;
@@ -21,13 +21,14 @@ constexpr int64_t kPrefetchDistance = 16;
 constexpr int kCodes = 8;  // that are read at once
 constexpr int64_t kCacheLine = 64;
 
-// Threads share features if each gets so many of them, or, up to kFewRows rows, if four threads do.
+// Threads divide the features if each gets this many, or, up to kFewRows rows, if four threads do.
 constexpr int64_t kFeaturesPerThread = 8;
 constexpr int64_t kFewRows = int64_t{1} << 16;
-// Of all rows: a tree adds so many of them up in the time in which it searches a bin of all nodes.
+// Number of rows of the data that a tree adds up in the time in which it searches a bin of all
+// nodes.
 constexpr double kRowsPerBin = 64.0;
 
-// Codes that are looked at before their memory, if it is mapped, is given back.
+// Number of codes that are read before their memory, if it is mapped, is released.
 constexpr int64_t kSlab = int64_t{1} << 27;
 
 template <typename Code>
@@ -118,8 +119,8 @@ void RowStore::fill_groups_in_turn(const BinnedMatrix& binned) {
   }
 }
 
-// Finds each feature's commonest code, and whether it is full. A code that stands for a missing
-// value where the training data had none has no bin: such a feature can only be listed.
+// Finds each feature's most common code, and whether it is full. A code for missing values has no
+// bin if the training data had no missing value: such a feature can only be listed.
 void RowStore::choose_commonest(const BinnedMatrix& binned, int n_threads) {
   const int64_t n_rows = binned.n_rows;
   parallel_for(layout_.n_features(), n_threads, kNanosecondsPerCode * n_rows, [&](int64_t i) {
@@ -163,8 +164,9 @@ void RowStore::count_rows(const BinnedMatrix& binned, Group& group, int64_t begi
   }
 }
 
-// Writes the rows' entries: every code to its row's end in a small table, which then grows only if
-// the code is to be listed, and the table's rows to where they belong.
+// Writes the rows' entries. Each code is written behind the entries of its row in a small table,
+// whose length grows only if the code is to be listed; then the rows of the table are copied to
+// their places.
 template <typename Code>
 void RowStore::list_rows(const BinnedMatrix& binned, Group& group, int64_t begin,
                          int64_t end) const {
@@ -304,9 +306,8 @@ int64_t RowStore::accumulate_rows(const Group& group, const int64_t* words, cons
   return total;
 }
 
-// Moves the sums of one of a group's features, which stand at `offset` in all parts, to where its
-// bins stand, and leaves zeros. The bin that was left out of a listed one is what the node's total
-// has beyond the other bins.
+// Moves the sums of one feature of a group, which are at `offset` in all parts, to its bins, and
+// leaves zeros. The omitted bin of a listed feature is the node's total minus the other bins.
 int32_t RowStore::take_out(const Group& group, int64_t number,
                            std::span<std::vector<int64_t>> parts, int64_t offset, int64_t total,
                            int64_t* histogram) const {
@@ -371,7 +372,7 @@ int64_t RowStore::build_dense(const int64_t* words, const PendingHistogram& want
   const double own_work = kNanosecondsPerBin * static_cast<double>(part_size);
   const double paid = paid_threads(n_threads, work * kWorkPerThread / (kWorkPerThread + own_work));
   const auto n_parts = static_cast<int>(std::min(paid, 1.0 + work / std::max(own_work, 1.0)));
-  // If a thread ends early, the parts are not all zero, and go.
+  // If a thread ends early, the parts are not all zero, and are dropped.
   std::vector<std::vector<int64_t>> all_parts = std::exchange(scratch, {});
   if (std::ssize(all_parts) < n_parts) all_parts.resize(n_parts);
   const std::span parts(all_parts.data(), n_parts);

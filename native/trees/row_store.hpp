@@ -1,14 +1,15 @@
 // The bin codes row by row: what histograms are built from.
 //
 // A histogram has one 64-bit word per bin of each feature (missing values have a bin of their own
-// at the feature's end). Scattered additions are the cost of tree growing, and on ranking data more
-// than a third of all codes are their feature's commonest one (often zero). So features are kept in
-// two ways, whichever is smaller and quicker: *full* ones have a byte in every row; of *listed*
-// ones a row lists the bins that are not the commonest, which is recovered from the node's total.
-// Features are cut into groups whose part of the histogram fits the cache and whose bins can be
-// numbered in 16 bits. While rows are added up, a group's words stand apart: those of the full
-// features first, 264 for each so that a code is added at a fixed distance, then those of the
-// listed ones. Sparse columns of the matrix have rows of their own (see SparseRows).
+// at the feature's end). Scattered additions take most of the time of tree growing, and on ranking
+// data more than a third of all codes are the most common one of their feature (often zero). So
+// features are stored in one of two ways, whichever is smaller and faster: a *full* feature has a
+// byte in every row; of *listed* features, a row lists the bins that are not the most common one,
+// whose sum is recovered from the total of the node. Features are divided into groups whose part of
+// the histogram fits the cache and whose bins can be numbered in 16 bits. While rows are added up,
+// a group has words of its own: those of the full features first, 264 for each so that a code is
+// added at a fixed distance, then those of the listed ones. Sparse columns of the matrix have rows
+// of their own (see SparseRows).
 //
 // Example: six rows with words w0 .. w5; feature 0 has three bins and the codes 0 0 0 0 1 2,
 // feature 1 has six bins and the codes 0 1 2 3 4 5. Two of six codes of feature 0 are not the
@@ -21,10 +22,11 @@
 // and the histogram is  total - w4 - w5, w4, w5 | w0, w1, w2, w3, w4, w5: six additions for the
 // full feature, two (and padding) for the listed one.
 //
-// There are as many groups as threads, and each thread takes the features of one: it alone writes
-// their sums, which stay in its cache. Where threads are too many for that (or columns are sparse,
-// or bins too many), they share the rows of a histogram, and then add up their parts: for two
-// threads and 25,000 bins that took some 60 us of waiting and moving sums between cores per node.
+// There are as many groups as threads. Each thread takes the features of one group: only this
+// thread writes their sums, which stay in its cache. If there are too many threads for that (or
+// sparse columns, or too many bins), the threads divide the rows of a histogram and then add up
+// their parts: for two threads and 25,000 bins, that took some 60 us of waiting and moving sums
+// between cores per node.
 #pragma once
 
 #include <cstdint>
@@ -70,7 +72,7 @@ class RowStore {
   int32_t take_feature(int64_t group, int64_t number, int64_t total, std::vector<int64_t>& sums,
                        int64_t* histogram) const;
 
-  // What the histogram of so many rows costs.
+  // The cost of the histogram of this many rows.
   double nanoseconds(int64_t n_rows) const {
     return (nanoseconds_per_row_ + sparse_.nanoseconds_per_row()) * static_cast<double>(n_rows);
   }
@@ -81,8 +83,8 @@ class RowStore {
   static constexpr int kPack = 4;
   static constexpr int32_t kGroupBins = 32768;
 
-  // A feature is full if more than this share of its codes are not the commonest one: the byte per
-  // row is then smaller than two bytes per listed code, and quicker.
+  // A feature is full if more than this share of its codes are not the most common one: a byte per
+  // row is then smaller than two bytes per listed code, and faster.
   static constexpr double kFullShare = 0.5;
   // Words of a full feature: 256 and a cache line more. With 256, bins of the same number have
   // addresses that differ by multiples of 2048 bytes for all features, and share a few sets of the

@@ -101,7 +101,7 @@ void SparseRows::accumulate(const Group& group, const int64_t* words,
   for (int64_t i = near_end; i < end; ++i) add_row(rows[i]);
 }
 
-// Sets the usual bins: what the total has beyond the feature's other bins.
+// Sets the usual bins: the total minus the feature's other bins.
 void SparseRows::complete(const Group& group, int64_t total, int64_t* histogram) const {
   for (int32_t f = group.first_feature; f < group.last_feature; ++f) {
     int64_t* bins = histogram + layout_.start[f];

@@ -1,8 +1,8 @@
-// The codes of sparse columns row by row: what their part of a histogram is built from.
+// The codes of sparse columns, row by row, from which their part of a histogram is built.
 //
 // Columns are cut into groups whose part of the histogram fits the second-level cache. A group's
-// entries name bins of the whole histogram in 32 bits; threads share the groups, so that no part of
-// a histogram is written by two of them.
+// entries are numbers of bins of the whole histogram in 32 bits. Threads divide the groups among
+// themselves, so no two threads write the same part of a histogram.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class SparseRows {
   // Whether no column is sparse.
   bool empty() const { return groups_.empty(); }
 
-  // What adding up the entries of one row costs.
+  // The cost of adding up the entries of one row.
   double nanoseconds_per_row() const {
     return nanoseconds_per_row_ * static_cast<double>(groups_.size());
   }

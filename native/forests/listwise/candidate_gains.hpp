@@ -1,10 +1,10 @@
 // Gains of a node's candidate splits, summed query by query.
 //
-// As a child grows, its score comes close to the node's, and no block of the query lies between the
-// two. So a query's response is added in two parts. The near part changes only where documents of
-// the query move to the left child; it depends on which child is above, so there are two of them,
-// kept as differences between neighbouring candidates. The far part is added candidate by
-// candidate, within the range of those with a child that passes a block of the query.
+// The score of a large child is close to that of the node, and no block of the query lies between
+// the two. Therefore, a query's response is added in two parts. The near part changes only where
+// documents of the query move to the left child; it depends on which child is above, so there are
+// two of them, kept as differences between neighbouring candidates. The far part is added candidate
+// by candidate, within the range of those with a child that passes a block of the query.
 //
 // The far part of a *subset*, some of the query's documents, is listed for all positions if the
 // query has only a few documents in the node and so a few subsets.

@@ -21,10 +21,10 @@ class DocumentMoves {
  public:
   // Lists the moves of m documents in the order of candidates, and of documents at each of them.
   //
-  // Of few documents, each finds its place by comparing itself with all. Of more, the moves at each
-  // candidate are counted, unless candidates are many. For example, three documents that move at
-  // candidates 7, 5 and 7 of a sweep that begins at 5: the counts 1 0 2 give the moves at 5, 6 and
-  // 7 the places from 0, 1 and 1 on.
+  // If there are few documents, the place of each is found by comparing it with all others. If
+  // there are more, the moves at each candidate are counted, unless there are many candidates. For
+  // example, three documents that move at candidates 7, 5 and 7 of a sweep that begins at 5: the
+  // counts 1 0 2 give the moves at 5, 6 and 7 the places from 0, 1 and 1 on.
   void list(const int32_t* move_at, int32_t m, const Sweep& sweep);
 
   size_t size() const { return moves_.size(); }

@@ -1,5 +1,5 @@
-// A node's documents, feature by feature, and the nodes below it as sets of bits: their codes stay
-// where they are while nodes are split, and 32 documents are looked at in one instruction.
+// A node's documents, feature by feature, with the nodes below it as sets of bits. The codes are
+// not moved while nodes are split, and one instruction compares 32 documents.
 //
 // Example: documents 0 to 3 have the codes 7 2 9 2 of a feature and the classes 0 1 1 1. The node
 // with the documents 0, 1 and 3 is the word 1011 (in binary, the first document last). Its codes
@@ -36,7 +36,7 @@ class DocumentBits {
   // Writes the set of all.
   void put_all(uint64_t* set) const;
 
-  // Begins a node with a set of n documents: what the functions below are about.
+  // Begins a node with a set of n documents, to which the functions below refer.
   void start(const uint64_t* set, int64_t n);
 
   // Smallest and largest code of a feature.

@@ -103,7 +103,7 @@ def _team_draft(
 
 
 def _merged(first: Sequence[str], second: Sequence[str], length: int) -> list[str]:
-    """Take turns, the first ranking beginning; documents that are there already are passed over."""
+    """Take turns, from the first ranking on; documents that were taken already are skipped."""
     shown: dict[str, None] = {}
     for i in range(max(len(first), len(second))):
         for ranking in (first, second):

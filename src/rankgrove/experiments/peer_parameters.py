@@ -1,6 +1,6 @@
 """Parameters of rankers of other libraries, which are refused before a study begins.
 
-What a library accepts, only the library knows: it grows one tree on a few documents.
+Only the library itself knows which parameters it accepts, so it grows one tree on a few documents.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _refusal(spec: Spec, setting: Mapping[str, Any], rounds: int | None) -> str 
 
 
 def _guilty(spec: Spec, setting: Mapping[str, Any], rounds: int | None) -> Mapping[str, Any]:
-    """Return the parameter without which the rest would be accepted; all if there is none."""
+    """Return the parameter without which the others are accepted; all if there is none."""
     for name, value in setting.items():
         rest = {other: setting[other] for other in setting if other != name}
         if _refusal(spec, rest, rounds) is None:

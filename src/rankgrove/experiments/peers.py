@@ -147,7 +147,7 @@ def fit_one_tree(
 def _best_step(
     peer: Peer, features: PeerFeatures, part: Dataset, metric: Metric, threads: int
 ) -> int | None:
-    """Return the first number of trees that no other beats."""
+    """Return the smallest number of trees with the best value."""
     if peer.stages is None:
         return peer.n_steps
     doc_ids = part.doc_ids if metric.ranks_by_doc_id else None
@@ -167,7 +167,7 @@ def _grouped(features: PeerFeatures, data: Dataset) -> tuple[Any, Any, Any]:
 
 
 def _weights(data: Dataset) -> Any:
-    """Return the weights of documents in grouped order, None if all weigh the same."""
+    """Return the weights of documents in grouped order, None if all are equal."""
     return None if data.sample_weight is None else data.groups.grouped(data.sample_weight)
 
 

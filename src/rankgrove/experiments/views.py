@@ -88,7 +88,7 @@ def _share(train: Dataset, share: float, sample: int | None) -> Dataset:
 
 
 def _leading_features(fold: Fold, view: View, kept: CacheEntry, n_jobs: int | None) -> list[int]:
-    """Return the features by the order of what the view leaves of the training part."""
+    """Return the features on which a model of the selected training part splits most often."""
     which = "" if view.train_share is None else f"-{view.train_share!r}-{view.sample}"
     found = kept.arrays(
         f"feature-order{which}", lambda: {"order": _most_split_first(fold.train, n_jobs)}
