@@ -32,18 +32,18 @@ struct RoughScores {
   float* of_block;  // the greatest of each block
 };
 
-// Looks at the splits after bins 0..n-1 of a feature, with packed sums of its bins, of missing
-// values that go left, and of the node; returns the greatest score.
+// Scores the splits after bins 0..n-1 of a feature, given the packed sums of its bins, of missing
+// values that go left, and of the node; returns the largest score.
 float rough_scores(const int64_t* bins, int32_t n, int64_t missing, int64_t total, RoughUnits units,
                    const RoughScores& scores);
 
-// The greatest score alone; what is left in `scores` is of no use.
+// Returns the largest score only; the content of `scores` is undefined.
 float greatest_rough_score(const int64_t* bins, int32_t n, int64_t missing, int64_t total,
                            RoughUnits units, const RoughScores& scores);
 
 // For nodes with fewer rows than bins: lists the bins after which splits differ, bin 0 and those
 // that are not 0, and returns how many there are. Of the bins 0, 5, 0, 0, 2 these are the bins 0, 1
-// and 4, with the sums 0, 5 and 2. Their splits are looked at like those of all bins. There is room
+// and 4, with the sums 0, 5 and 2. Their splits are scored like those of all bins. There is room
 // for whole blocks.
 bool can_list_occupied();
 int32_t list_occupied(const int64_t* bins, int32_t n, int32_t* bin, int64_t* sums);

@@ -47,8 +47,8 @@ struct ColumnsOf {
   // Discounts of the first and of the last rank of each block.
   Number* first_discount;
   Number* last_discount;
-  // What all blocks before this one gain if they move one rank down, and all up to it, this one
-  // too, if they move one rank up; times the query's scale.
+  // The change of the metric if all blocks before this one move one rank down, and if all blocks up
+  // to this one, included, move one rank up; times the query's scale.
   Number* moved_down;
   Number* moved_up;
 
@@ -84,14 +84,14 @@ class LeafTable {
     return columns<const double, const Block>(query, numbers_.data(), blocks_.data());
   }
 
-  // Brings the scores of a query's blocks into the cache. (Always inline: to the compiler, a call
-  // that only prefetches does nothing, and goes.)
+  // Prefetches the scores of a query's blocks. (Always inline: the compiler would remove a call
+  // that only prefetches.)
   RANKGROVE_INLINE void prefetch_scores(int32_t query) const {
     const BlockColumns all = columns(query);
     for (int32_t i = 0; i < all.size; i += kPerLine) __builtin_prefetch(all.score + i);
   }
 
-  // Brings what documents of some score need into the cache; the scores should be there.
+  // Prefetches the data for documents of a score; the scores should be in the cache.
   RANKGROVE_INLINE void prefetch(int32_t query, double score) const {
     const BlockColumns all = columns(query);
     const int32_t own = all.find(score);
@@ -164,8 +164,8 @@ class LeafTable {
     std::memmove(all.block + begin + by, all.block + begin, n * sizeof(Block));
   }
 
-  // Moves documents from one block to another, which may be new; the old one may vanish. Returns
-  // the first block that has changed.
+  // Moves documents from one block to another, which may be new; the old one may become empty.
+  // Returns the first block that has changed.
   int32_t move(int32_t query, double score, double new_score, const Subset& documents) {
     const OwnColumns all = own(query);
     if (new_score == score) return all.size;
@@ -191,7 +191,7 @@ class LeafTable {
     return std::min(from, to);
   }
 
-  // Finds anew what depends on the blocks before, from block `first` on.
+  // Recomputes, from block `first` on, the values that depend on earlier blocks.
   void renew(int32_t query, int32_t first) {
     const OwnColumns all = own(query);
     const double* sum = metric_.cumulative.data();

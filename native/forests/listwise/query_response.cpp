@@ -27,8 +27,8 @@ RANKGROVE_SIMD void list_near(const NearInput in, int32_t m, double* __restrict 
   }
 }
 
-// The far responses of 1 .. m documents at the blocks before the own one. Those of a block follow
-// from those of the next one; the loop over numbers of documents has no such order.
+// The far responses of 1 .. m documents at the blocks before the own one. Those of a block are
+// computed from those of the next one; the iterations over numbers of documents are independent.
 RANKGROVE_SIMD void list_above(const Block* blocks, int32_t own, const double* discounts,
                                double scale, int32_t m, const double* __restrict share_of_one,
                                const double* __restrict near, int64_t stride,

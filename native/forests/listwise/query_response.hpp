@@ -7,8 +7,8 @@
 //
 //   g * per_gain + fixed,
 //
-// both of which depend on c alone and on where x lies among the query's blocks. What the two
-// children do adds up.
+// which depend only on c and on the position of x among the query's blocks. The changes by the two
+// children are added.
 //
 // It has two parts: the *near* one, as if no block were passed, and the *far* one, the rest.
 #pragma once
@@ -30,8 +30,8 @@ struct Line {
   double at(double gain) const { return gain * per_gain + fixed; }
 };
 
-// The near responses to 1 .. m documents, above and below; to none, they are 0. What belongs to all
-// numbers of documents lies side by side, here and in FarLines, for vectors of them.
+// The near responses to 1 .. m documents, above and below; to no document, they are 0. Here and in
+// FarLines, the values for all numbers of documents are contiguous, for vector instructions.
 struct NearLines {
   std::vector<double> share_of_one;  // of the query's scale
   std::vector<double> above_per_gain, above_fixed;
@@ -80,15 +80,15 @@ class QueryResponse {
 
   const ScorePositions& positions() const { return positions_; }
 
-  // What the own block is worth when only the documents of other leaves with its score are left in
-  // it, less what it is worth now: to be added once, whatever the children's scores.
+  // The contribution of the own block with only the documents of other leaves with its score, minus
+  // its current contribution: added once, for any scores of the children.
   double removal() const {
     const int32_t start = own().start;
     return scale_ * (tied_mean() * share(start, start + n_tied()) - value(own()));
   }
 
-  // The near response to 1 .. m documents. Just above s, they come before the tied ones of other
-  // leaves; just below, they come last of what the own block held.
+  // The near response to 1 .. m documents. Just above s, they rank before the tied documents of
+  // other leaves; just below s, after all others of the own block.
   void respond_near(int32_t m, NearLines& near) const;
 
   // The far response to a single document, at each position.
