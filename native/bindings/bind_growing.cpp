@@ -5,12 +5,18 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "bindings/bindings.hpp"
 #include "bindings/communicators.hpp"
 #include "bindings/shared_object.hpp"
+#include "common/numpy_draw.hpp"
 #include "common/parallel.hpp"
 #include "trees/apply_tree.hpp"
 #include "trees/tree.hpp"
@@ -220,6 +226,37 @@ void add_leaf_values(Out<double> scores, In<int32_t> leaf_of_row, In<double> val
   });
 }
 
+nb::ndarray<nb::numpy, int32_t, nb::ndim<1>> numpy_draw_checked(uint64_t seed, uint64_t stream,
+                                                                int64_t total, int64_t size) {
+  require(0 <= size && size <= total && total < (int64_t{1} << 31),
+          "size must be between 0 and total, and total below 2^31");
+  return to_numpy(
+      numpy_draw(seed, stream, static_cast<int32_t>(total), static_cast<int32_t>(size)));
+}
+
+nb::ndarray<nb::numpy, int32_t, nb::ndim<1>> rows_of_queries(In<int64_t> offsets,
+                                                             In<int64_t> queries) {
+  const auto n_queries = static_cast<int64_t>(offsets.shape(0)) - 1;
+  const int64_t* offset = offsets.data();
+  const std::span wanted(queries.data(), queries.shape(0));
+  int64_t n_rows = 0;
+  for (const int64_t q : wanted) {
+    require(0 <= q && q < n_queries, "a query that is not there");
+    require(0 <= offset[q] && offset[q] <= offset[q + 1] &&
+                offset[q + 1] <= std::numeric_limits<int32_t>::max(),
+            "offsets must ascend from 0 to 2^31 - 1 at most");
+    n_rows += offset[q + 1] - offset[q];
+  }
+  std::vector<int32_t> rows(n_rows);
+  auto next = rows.begin();
+  for (const int64_t q : wanted) {
+    const auto last = next + (offset[q + 1] - offset[q]);
+    std::iota(next, last, static_cast<int32_t>(offset[q]));
+    next = last;
+  }
+  return to_numpy(std::move(rows));
+}
+
 }  // namespace
 
 void bind_growing(nb::module_& m) {
@@ -276,6 +313,12 @@ void bind_growing(nb::module_& m) {
       });
   m.def("add_leaf_values", &add_leaf_values, nb::arg("scores"), nb::arg("leaf_of_row"),
         nb::arg("values"), nb::arg("n_threads"), "scores += values[leaf_of_row], in place.");
+  m.def("numpy_draw", &numpy_draw_checked, nb::arg("seed"), nb::arg("stream"), nb::arg("total"),
+        nb::arg("size"),
+        "numpy.random.default_rng([seed, stream]).choice(total, size, replace=False, "
+        "shuffle=False), ascending.");
+  m.def("rows_of_queries", &rows_of_queries, nb::arg("offsets"), nb::arg("queries"),
+        "The rows offsets[q]..offsets[q + 1] of each query, one query after the other.");
 }
 
 }  // namespace rankgrove

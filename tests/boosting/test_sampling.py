@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rankgrove import _native
 from rankgrove.boosting.objectives.base import TrainingData
 from rankgrove.boosting.objectives.hard_negatives import HardNegatives
 from rankgrove.boosting.objectives.lambdamart import LambdaGradients
@@ -181,3 +182,28 @@ def test_hard_negatives_are_selected_anew_when_it_is_time():
     objective.prepare(-scores, 6)
     assert objective.rows.tolist() == selected_by_definition(data, -scores, 0.3)
     assert objective.rows.tolist() != first.tolist()
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**31 - 2, 2**40 + 1])
+@pytest.mark.parametrize(
+    ("total", "size"),
+    [(1, 1), (5, 0), (5, 2), (5, 5), (471, 306), (10_000, 9_000), (10_001, 500), (10_001, 501)],
+)
+def test_draws_are_those_of_numpy(seed, total, size):
+    for stream in (0, 1, 99, 2**33):
+        rng = np.random.default_rng([seed, stream])
+        drawn = rng.choice(total, size, replace=False, shuffle=False)
+        np.testing.assert_array_equal(_native.numpy_draw(seed, stream, total, size), np.sort(drawn))
+
+
+def test_draws_of_more_than_there_are_and_rows_of_no_query_are_refused():
+    for total, size in [(3, 4), (3, -1), (2**31, 1)]:
+        with pytest.raises(ValueError, match="size must be between 0 and total"):
+            _native.numpy_draw(1, 2, total, size)
+    offsets = np.array([0, 2, 5])
+    assert _native.rows_of_queries(offsets, np.array([1, 0])).tolist() == [2, 3, 4, 0, 1]
+    for query in (-1, 2):
+        with pytest.raises(ValueError, match="a query that is not there"):
+            _native.rows_of_queries(offsets, np.array([query]))
+    with pytest.raises(ValueError, match="offsets must ascend"):
+        _native.rows_of_queries(np.array([0, -2, 5]), np.array([0]))

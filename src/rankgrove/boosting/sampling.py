@@ -10,10 +10,12 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove import _native
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.workers.row_shard import RowShard
 
@@ -91,24 +93,24 @@ class RowSampler(TreeSampler):
         if self.unit == "documents":
             drawn = self._pick(iteration, shard.n_rows, shard.first_row, self.groups.n_rows)
             return drawn.astype(np.int32)
-        chosen = np.zeros(self.groups.n_queries, bool)
         filled = self._filled
         n_all, first = shard.n_nonempty_queries, shard.first_nonempty_query
-        chosen[filled[self._pick(iteration, n_all, first, len(filled))]] = True
-        return np.flatnonzero(np.repeat(chosen, self.groups.sizes)).astype(np.int32)
+        chosen = filled[self._pick(iteration, n_all, first, len(filled))]
+        return _native.rows_of_queries(self.groups.offsets, chosen)
 
     @cached_property
     def _filled(self) -> npt.NDArray[np.int64]:
         """The queries that have documents."""
         return np.flatnonzero(self.groups.sizes)
 
-    def _pick(self, iteration: int, total: int, first: int, n_own: int) -> npt.NDArray[np.int64]:
+    def _pick(self, iteration: int, total: int, first: int, n_own: int) -> npt.NDArray[Any]:
         """Sample from ``total``; return those of ``first : first + n_own``, minus ``first``."""
         if total >= _DRAWN_AT_ONCE:
             return np.flatnonzero(self._uniforms(iteration, first, n_own) < self.part)
-        rng = np.random.default_rng([self.seed, iteration])
         size = max(1, round(self.part * total))
-        drawn = np.sort(rng.choice(total, size, replace=False, shuffle=False))
+        drawn = _native.numpy_draw(self.seed, iteration, total, size)
+        if n_own == total:
+            return drawn
         begin, end = np.searchsorted(drawn, [first, first + n_own])
         return drawn[begin:end] - first
 
