@@ -123,6 +123,8 @@ void RowStore::fill_groups_in_turn(const BinnedMatrix& binned) {
 // bin if the training data had no missing value: such a feature can only be listed.
 void RowStore::choose_commonest(const BinnedMatrix& binned, int n_threads) {
   const int64_t n_rows = binned.n_rows;
+  const bool few = n_rows * layout_.n_features() <= kFewCodes;
+  const double full_share = few ? kFullShareOfFew : kFullShare;
   parallel_for(layout_.n_features(), n_threads, kNanosecondsPerCode * n_rows, [&](int64_t i) {
     const auto f = static_cast<int32_t>(i);
     if (binned.is_sparse(f)) return;
@@ -134,7 +136,7 @@ void RowStore::choose_commonest(const BinnedMatrix& binned, int n_threads) {
     commonest_[f] = static_cast<int32_t>(commonest - counts.begin());
     const bool has_bins = layout_.missing[f] || counts.back() == 0;
     const double rest = static_cast<double>(n_rows - *commonest);
-    is_full_[f] = !binned.wide && has_bins && rest > kFullShare * static_cast<double>(n_rows);
+    is_full_[f] = !binned.wide && has_bins && rest > full_share * static_cast<double>(n_rows);
     added_share_[f] = is_full_[f] ? 1.0 : rest / static_cast<double>(std::max<int64_t>(n_rows, 1));
     if (binned.mapped()) {
       const auto* codes = binned.column<uint8_t>(0) + i * n_rows * (binned.wide ? 2 : 1);
@@ -246,7 +248,7 @@ void RowStore::fill_group(const BinnedMatrix& binned, Group& group, int n_thread
 
 int64_t RowStore::accumulate(const Group& group, const int64_t* words, const int32_t* rows,
                              int64_t begin, int64_t end, int64_t* sums) const {
-  if (group.listed.empty()) return accumulate_rows<false>(group, words, rows, begin, end, sums);
+  if (group.entries.empty()) return accumulate_rows<false>(group, words, rows, begin, end, sums);
   const int64_t total = accumulate_rows<true>(group, words, rows, begin, end, sums);
   sums[group.n_words() - 1] = 0;  // of no feature
   return total;

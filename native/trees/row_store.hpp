@@ -11,9 +11,10 @@
 // added at a fixed distance, then those of the listed ones. Sparse columns of the matrix have rows
 // of their own (see SparseRows).
 //
-// Example: six rows with words w0 .. w5; feature 0 has three bins and the codes 0 0 0 0 1 2,
-// feature 1 has six bins and the codes 0 1 2 3 4 5. Two of six codes of feature 0 are not the
-// commonest: it is listed. Five of six are in feature 1: it is full. The group then has
+// Example, by the share that counts for many rows: six rows with words w0 .. w5; feature 0 has
+// three bins and the codes 0 0 0 0 1 2, feature 1 has six bins and the codes 0 1 2 3 4 5. Two of
+// six codes of feature 0 are not the most common one: it is listed. In feature 1, five of six are
+// not: it is full. The group then has
 //   codes    0 1 2 3 4 5                of feature 1, one byte per row
 //   packs    0 0 0 0 0 1 2              row 4 has the first pack, row 5 the second, others none
 //   entries  1 3 3 3 | 2 3 3 3          bins of feature 0; 3 is the bin of no feature
@@ -84,8 +85,12 @@ class RowStore {
   static constexpr int32_t kGroupBins = 32768;
 
   // A feature is full if more than this share of its codes are not the most common one: a byte per
-  // row is then smaller than two bytes per listed code, and faster.
+  // row is then smaller than two bytes per listed code, and faster. While all codes stay in the
+  // cache (up to kFewCodes of them), size does not matter, and the number of packs, which varies
+  // from row to row and is mispredicted, costs more than the additions that lists save.
   static constexpr double kFullShare = 0.5;
+  static constexpr double kFullShareOfFew = 0.125;
+  static constexpr int64_t kFewCodes = int64_t{1} << 20;
   // Words of a full feature: 256 and a cache line more. With 256, bins of the same number have
   // addresses that differ by multiples of 2048 bytes for all features, and share a few sets of the
   // cache (48 KB in 12 ways: 4096 bytes apart is the same set). Adding up took twice as long.
