@@ -1,4 +1,4 @@
-"""The data sets of the papers that can be had, and the conventions they are measured by.
+"""The data sets of the papers that are available, and the conventions they are measured by.
 
 The files lie beside the repository (``../shared/data``) or where ``--data`` says. LETOR's sets come
 in five folds. Of MSLR-WEB10K there is a sample of 111 queries, whose folds are drawn here. TD2003,

@@ -67,7 +67,7 @@ def expected_metric(
 
 
 def refuse_unexpected(measure: Metric) -> None:
-    """Raise ValueError, with the name of the metric, if its expectation cannot be had."""
+    """Raise ValueError, with the name of the metric, if its expectation cannot be computed."""
     reason = "its expected value over random orders of tied documents is not known"
     if type(measure).mean is not Metric.mean:
         reason = "it is not a mean over queries"

@@ -43,7 +43,7 @@ SumOverRanks: TypeAlias = DCG | Precision | RBP | Recall
 SumOverBlocks: TypeAlias = MAP | MRR | ERR
 
 LISTWISE_METRIC_WORDS = (
-    "a mean over queries whose expected value over random orders of tied documents can be had "
+    "a mean over queries with an expected value over random orders of tied documents "
     "(not rmse or class-error; p, recall and others that depend on the order only through their "
     "cut-off need a k), as text, Metric or function"
 )

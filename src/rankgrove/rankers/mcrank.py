@@ -41,7 +41,7 @@ PAPERS = {
 
 @register_ranker(
     "mcrank",
-    paper="Li, Wu and Burges 2007",
+    paper="Li, Burges and Wu 2007",
     optimises="likelihood of the grades",
     papers=PAPERS,
 )
@@ -60,7 +60,7 @@ class McRank(BoostedRanker):
 
     The score is :math:`\sum_k P(y = k)\, T(k)` with T(k) = k, the expected grade, by default.
 
-    Li, Wu and Burges, "McRank: Learning to Rank Using Multiple Classification and Gradient
+    Li, Burges and Wu, "McRank: Learning to Rank Using Multiple Classification and Gradient
     Boosting", 2007.
     """
 

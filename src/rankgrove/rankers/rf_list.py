@@ -119,7 +119,7 @@ class RFList(ForestRanker):
     metric: Any = param(
         "ndcg",
         Satisfies(is_listwise_metric, LISTWISE_METRIC_WORDS, read_listwise_metric),
-        "what splits raise, such as 'ndcg', 'ndcg@10', 'ndcg(discount=alpha:0.1)', "
+        "the metric that splits increase, such as 'ndcg', 'ndcg@10', 'ndcg(discount=alpha:0.1)', "
         "'ndcg(discount=beta:0.1)', 'dcg@5', 'p@10', 'rbp', 'map', 'mrr@10' or 'err'; a function "
         "is slow",
     )
@@ -134,10 +134,10 @@ class RFList(ForestRanker):
     query_fraction: float = param(
         1.0,
         Real(0, 1, above=True),
-        "part of the queries of a node that a split's gain looks at, drawn anew for each node",
+        "share of the queries of a node on which gains are computed, drawn anew for each node",
     )
     threshold_fraction: float = param(
-        1.0, Real(0, 1, above=True), "part of the thresholds of a feature that a node tries"
+        1.0, Real(0, 1, above=True), "share of the thresholds of a feature that a node tries"
     )
 
     def _growth(self, n_features: int) -> Growth:

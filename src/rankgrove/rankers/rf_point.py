@@ -57,7 +57,7 @@ class RFPoint(ForestRanker):
         "gain of a split: fall of the label entropy, of the Gini impurity or of the squared error",
     )
     threshold_fraction: float = param(
-        1.0, Real(0, 1, above=True), "part of the thresholds of a feature that a node tries"
+        1.0, Real(0, 1, above=True), "share of the thresholds of a feature that a node tries"
     )
 
     def _growth(self, n_features: int) -> Growth:

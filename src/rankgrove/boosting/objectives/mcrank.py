@@ -21,7 +21,7 @@ MANY_GRADES = 24
 class GradeProbabilities(Objective):
     r"""Logistic loss of a document's grade.
 
-    (Li, Wu and Burges, "McRank: Learning to Rank Using Multiple Classification and Gradient
+    (Li, Burges and Wu, "McRank: Learning to Rank Using Multiple Classification and Gradient
     Boosting", 2007.) The grades are the distinct labels of the training data, K of them.
 
     The multi-class form has one output per grade, with p their softmax:
