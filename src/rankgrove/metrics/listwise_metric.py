@@ -43,9 +43,9 @@ SumOverRanks: TypeAlias = DCG | Precision | RBP | Recall
 SumOverBlocks: TypeAlias = MAP | MRR | ERR
 
 LISTWISE_METRIC_WORDS = (
-    "a mean over queries with an expected value over random orders of tied documents "
-    "(not rmse or class-error; p, recall and others that depend on the order only through their "
-    "cut-off need a k), as text, Metric or function"
+    "a mean over queries with an expected value over random orders of tied documents (not rmse, "
+    "class-error, err-bound, ece or filtered-dcg; p, recall and others that depend on the order "
+    "only through their cut-off need a k), as text, Metric or function"
 )
 
 # Kinds of native/forests/listwise/block_metrics.hpp.
