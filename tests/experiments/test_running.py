@@ -494,8 +494,26 @@ def test_too_little_memory_for_the_data_is_the_reason_of_the_fit(tiny_study, mon
     monkeypatch.setattr(running, "_mapped", mapped)
     fold = next(tiny_study.sources[0].folds())
     cell = next(tiny_study.cells(fold))
-    key, outcome = running.run_job(running.CellJob(cell, "fold.joblib", None, 1))
+    job = running.CellJob(cell=cell, fold="fold.joblib", n_jobs=1)
+    key, outcome = running.run_job(job)
     assert (key, outcome.error) == (cell.key, "not enough memory")
+
+
+def test_a_limit_of_memory_ends_with_its_fit(tiny_study, monkeypatch):
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    during = []
+
+    def mapped(path):
+        during.append(resource.getrlimit(resource.RLIMIT_DATA)[0])
+        raise MemoryError
+
+    monkeypatch.setattr(running, "_mapped", mapped)
+    cell = next(tiny_study.cells(next(tiny_study.sources[0].folds())))
+    limit = 2**44
+    running.run_job(running.CellJob(cell=cell, fold="fold.joblib", n_jobs=1, memory_limit=limit))
+    assert during == [limit]
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 
 def test_the_digest_of_a_callers_matrix_reads_blocks(tmp_path, monkeypatch):

@@ -5,8 +5,14 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
 
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
@@ -44,9 +50,7 @@ def _peak() -> int | None:
         found = None
     if found:
         return int(found[1]) * 1024
-    try:
-        import resource
-    except ImportError:
+    if resource is None:
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
@@ -60,16 +64,20 @@ def read_size(text: str) -> int:
     return int(float(match[1]) * _UNITS[match[2]])
 
 
-def limit_memory(n_bytes: int) -> None:
-    """Limit the bytes that this process may allocate; more raises MemoryError.
+@contextlib.contextmanager
+def limited_memory(n_bytes: int | None) -> Iterator[None]:
+    """Limit the bytes that this process may allocate meanwhile; more raises MemoryError.
 
-    Where the system cannot limit a process, nothing happens.
+    With None, or where the system cannot limit a process, there is no limit.
     """
-    try:
-        import resource
-    except ImportError:
+    if n_bytes is None or resource is None:
+        yield
         return
     limit = resource.RLIMIT_DATA
-    _, hard = resource.getrlimit(limit)
+    before, hard = resource.getrlimit(limit)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(limit, (n_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(limit, (before, hard))

@@ -22,7 +22,7 @@ from rankgrove.data.matrix.cache import CacheEntry, FolderCacheEntry, TemporaryC
 from rankgrove.data.reading.folds import Fold
 from rankgrove.experiments.cells import LACK_OF_MEMORY, CellOutcome, reason, run_cell
 from rankgrove.experiments.fold_files import FoldFiles, remove_stale
-from rankgrove.experiments.memory import limit_memory
+from rankgrove.experiments.memory import limited_memory
 from rankgrove.experiments.own_modules import OwnModules
 from rankgrove.experiments.progress import NoProgress, StudyProgress
 from rankgrove.experiments.queries import TestQueries
@@ -109,7 +109,7 @@ def features_by_splits(cells: Sequence[CellResult]) -> dict[str, list[int]]:
     return {key: np.argsort(-counts, kind="stable").tolist() for key, counts in total.items()}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CellJob:
     """A claimed cell, and the file of its fold, which workers map into memory."""
 
@@ -126,11 +126,11 @@ def run_job(job: CellJob) -> tuple[str, CellOutcome]:
     job.modules.load()
     if job.memory_limit is not None:
         registered()  # a library that cannot be loaded would be a confusing reason
-        limit_memory(job.memory_limit)
     try:
-        fold = _mapped(job.fold)
-        with bin_cache(Path(job.fold).parent):
-            outcome = run_cell(job.cell, fold, n_jobs=job.n_jobs, kept=job.kept)
+        with limited_memory(job.memory_limit):
+            fold = _mapped(job.fold)
+            with bin_cache(Path(job.fold).parent):
+                outcome = run_cell(job.cell, fold, n_jobs=job.n_jobs, kept=job.kept)
     except MemoryError as error:  # so little that not even the data can be mapped
         outcome = CellOutcome(error=reason(error))
     return job.cell.key, outcome
@@ -340,7 +340,14 @@ class _Feed:
                         continue
                     path = path or self._files.put(fold)
                     self._files.taken(path)
-                    job = CellJob(cell, path, run.n_jobs, run.share, shared, self._modules)
+                    job = CellJob(
+                        cell=cell,
+                        fold=path,
+                        n_jobs=run.n_jobs,
+                        memory_limit=run.share,
+                        kept=shared,
+                        modules=self._modules,
+                    )
                     self.flying[cell.key] = job
                     study_run.progress.begin(cell)
                     yield job
