@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import resource
 import select
 import socket
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -367,3 +369,106 @@ def test_small_responses_are_sent_at_once(model_files, by_descriptor):
         await running
 
     asyncio.run(asyncio.wait_for(check(), SECONDS))
+
+
+@pytest.mark.parametrize("path", ["/score", "/health"])
+def test_an_upgrade_with_a_body_that_nothing_frames_is_refused(server, path):
+    with server.connect() as connection:
+        connection.sendall(
+            post(
+                BODY,
+                "connection: upgrade",
+                "upgrade: h2c",
+                "transfer-encoding: identity",
+                path=path,
+                length=False,
+            )
+        )
+        assert read_response(connection).status == 400
+    assert not any("Fatal error" in line for line in server.lines)
+
+
+def test_a_pipelined_request_is_told_to_send_its_body_when_its_turn_comes(server):
+    with server.connect() as connection:
+        connection.sendall(post(BODY) + post(BODY, "expect: 100-continue").removesuffix(BODY))
+        assert read_response(connection).status == 200
+        told = b"HTTP/1.1 100 Continue\r\n\r\n"
+        assert connection.recv(len(told), socket.MSG_WAITALL) == told
+        connection.sendall(BODY)
+        assert read_response(connection).status == 200
+
+
+def test_a_client_of_http_1_0_does_not_get_an_interim_response(server):
+    request = post(BODY, "expect: 100-continue").replace(b"HTTP/1.1", b"HTTP/1.0")
+    with server.connect() as connection:
+        connection.sendall(request)
+        assert read_response(connection).status == 200
+
+
+class SilentConnection:
+    """A connection that takes no bytes, or sends none."""
+
+    def __init__(self, idle=True, busy=False):
+        self.idle, self.busy, self.aborted = idle, busy, False
+
+    def abort(self):
+        self.aborted = True
+
+
+def _with_an_event_loop(server_of, work):
+    async def run():
+        work(server_of())
+
+    asyncio.run(run())
+
+
+def test_the_oldest_responses_that_nobody_reads_are_dropped(model_files, monkeypatch):
+    monkeypatch.setattr("rankgrove.serving.http_server.MAX_UNSENT", 1000)
+    connections = [SilentConnection() for _ in range(4)]
+
+    def work(server):
+        for connection in connections[:3]:
+            server.hold(connection, 400)
+        assert [one.aborted for one in connections] == [True, False, False, False]
+        server.hold(connections[1], 0)  # read
+        server.hold(connections[3], 5000)  # alone beyond the limit: only older ones go
+        assert [one.aborted for one in connections] == [True, False, True, False]
+
+    with socket.socket() as listener:
+        _with_an_event_loop(lambda: HttpServer(Service({"web": model_files[0]}), listener), work)
+
+
+def test_a_full_server_closes_what_was_unused_for_longest(model_files):
+    slow, busy = SilentConnection(idle=False), SilentConnection(idle=False, busy=True)
+    idle = [SilentConnection() for _ in range(2)]
+
+    def work(server):
+        for connection in (busy, slow, *idle):
+            server.connections[connection] = None
+        server.note_use(idle[0])  # now idle[1] is the older one
+        closed = []
+        while server._make_room():
+            closed += [one for one in (busy, slow, *idle) if one.aborted and one not in closed]
+        assert closed == [idle[1], idle[0], slow]
+
+    with socket.socket() as listener:
+        _with_an_event_loop(lambda: HttpServer(Service({"web": model_files[0]}), listener), work)
+
+
+def test_connections_without_requests_shut_nobody_out(start, model_files):
+    """More than the server may open files, half of them silent, half kept alive."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (160, before[1]))
+    try:
+        server = start(model_files[0], "--read-seconds", SECONDS, "--drain-seconds", 0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    with ExitStack() as opened:
+        connections = [opened.enter_context(server.connect()) for _ in range(250)]
+        for connection in connections[::2]:
+            with suppress(OSError):  # it was closed for a newer one
+                connection.sendall(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n")
+        with server.connect() as connection:
+            connection.sendall(post(BODY))
+            assert read_response(connection).status == 200
+    assert any("those unused for longest are closed" in line for line in server.lines)

@@ -320,7 +320,7 @@ def test_a_worker_that_cannot_load_a_model_leaves_the_others_alone(start, model_
         model_file.unlink()
     pid = all_processes(server)[1]
     os.kill(pid, signal.SIGKILL)
-    assert server.said("a new worker waits for models that it can load")
+    assert server.said("a new worker waits, it cannot start")
     assert any("waits" in line and "web.rg" in line for line in server.lines)
     assert httpx.get(f"{server.address}/ready", timeout=PATIENCE).status_code == 200
     model_file.write_bytes(whole)
@@ -332,7 +332,7 @@ def test_a_worker_that_waits_for_a_model_stops_with_the_others(start, model_file
     server = start(model_file, "--workers", 2, "--drain-seconds", 0)
     model_file.unlink()
     os.kill(all_processes(server)[1], signal.SIGKILL)
-    assert server.said("a new worker waits for models that it can load")
+    assert server.said("a new worker waits, it cannot start")
     assert server.stop() == 0
 
 

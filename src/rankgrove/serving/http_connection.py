@@ -15,7 +15,7 @@ import logging
 import math
 import re
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from typing import Any, Protocol
 from urllib.parse import unquote
 
@@ -55,15 +55,21 @@ class ConnectionOwner(Protocol):
     Attributes
     ----------
     service : answers the requests
-    connections : those that are open
+    connections : those that are open, the one that was used last at the end
     large_bytes : bytes of large bodies that are held now
     access_log : whether to log every request
     """
 
     service: Service
-    connections: set[HttpConnection]
+    connections: OrderedDict[HttpConnection, None]
     large_bytes: int
     access_log: bool
+
+    def note_use(self, connection: HttpConnection) -> None:
+        """Note that a response was written."""
+
+    def hold(self, connection: HttpConnection, n_bytes: int) -> None:
+        """Count bytes that a client does not take, 0 if it has taken them."""
 
     def forget(self, connection: HttpConnection) -> None:
         """Drop a connection that was lost."""
@@ -74,7 +80,7 @@ class _Exchange:
 
     __slots__ = (
         *("began", "body", "call", "head_size", "headers", "is_head", "keep_alive"),
-        *("line", "response", "size", "upgrade", "url"),
+        *("expects", "line", "response", "size", "upgrade", "url"),
     )
 
     def __init__(self) -> None:
@@ -85,6 +91,7 @@ class _Exchange:
         self.head_size = 0  # of the request target, headers and trailers
         self.keep_alive = False
         self.is_head = False
+        self.expects = False  # the client waits for "100 Continue" before it sends the body
         self.upgrade = False
         self.call: ScoreCall | None = None
         self.response: HttpResponse | DeferredResponse | None = None
@@ -132,7 +139,7 @@ class HttpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Wait for the first request."""
         self._transport = transport
-        self.server.connections.add(self)
+        self.server.connections[self] = None
         self._expect_within(self.limits.read_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -160,10 +167,12 @@ class HttpConnection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Start no further response while the client does not read."""
         self._writable = False
+        self.server.hold(self, self._transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         """Resume the waiting requests."""
         self._writable = True
+        self.server.hold(self, 0)
         self._answer_next()
 
     def close_if_idle(self) -> None:
@@ -230,11 +239,12 @@ class HttpConnection(asyncio.Protocol):
     def _parse(self, data: bytes) -> bytes:
         """Parse data up to its end or a request to change the protocol; return what follows it."""
         try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade as stop:
-            if not self._deaf:
-                self._ignore_upgrade()
-                return data[stop.args[0] :]
+            try:
+                self._parser.feed_data(data)
+            except httptools.HttpParserUpgrade as stop:
+                if not self._deaf:
+                    self._ignore_upgrade()
+                    return data[stop.args[0] :]
         except httptools.HttpParserError as error:
             if not self._deaf:
                 message = f"this is not HTTP/1.1: {error}"
@@ -301,13 +311,24 @@ class HttpConnection(asyncio.Protocol):
         begun = self.service.begin(head, exchange.began)
         if isinstance(begun, ScoreCall):
             exchange.call = begun
-            if exchange.headers.get("expect", "").lower() == "100-continue" and not self.busy:
-                self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            exchange.expects = (
+                exchange.headers.get("expect", "").lower() == "100-continue"
+                and self._parser.get_http_version() == "1.1"
+            )
+            self._ask_for_body()
         else:
             exchange.response = begun
             close = isinstance(begun, HttpResponse) and begun.close
             if close or "expect" in exchange.headers or method == "CONNECT":
                 self._refuse_rest(exchange)
+
+    def _ask_for_body(self) -> None:
+        """Tell a client that waits for it to send the body, once the answers before are written."""
+        exchange = self._reading
+        if exchange is not None and exchange.expects and not self.busy and not self._waiting:
+            exchange.expects = False
+            if not exchange.size:
+                self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, part: bytes) -> None:
         """Keep a part of the body within the limits."""
@@ -362,8 +383,10 @@ class HttpConnection(asyncio.Protocol):
         )
         self._parser = httptools.HttpRequestParser(self)
         self._skipping_head = True
-        self._parser.feed_data(f"POST / HTTP/1.1\r\n{framing}\r\n".encode())
-        self._skipping_head = False
+        try:
+            self._parser.feed_data(f"POST / HTTP/1.1\r\n{framing}\r\n".encode())
+        finally:
+            self._skipping_head = False
         self._unframed = 0
 
     # Responses.
@@ -410,6 +433,7 @@ class HttpConnection(asyncio.Protocol):
         self._release(exchange)
         self._answering = None
         self.busy = False
+        self.server.note_use(self)
         close = response.close or not exchange.keep_alive or self.service.draining
         head = _response_head(response, close)
         self._transport.write(head if exchange.is_head else head + response.body)
@@ -426,6 +450,8 @@ class HttpConnection(asyncio.Protocol):
         )
         if self._waiting:
             self.loop.call_soon(self._answer_next)
+        else:
+            self._ask_for_body()
 
     def _close_after_answer(self) -> None:
         """Close after the client stops sending, since an early close would reset the response."""

@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import errno
 import logging
+import math
 import socket
+from collections import OrderedDict
 from collections.abc import Callable
 
 from rankgrove.serving.connection_counts import DECLINE_SECONDS, ConnectionCounts
 from rankgrove.serving.http_connection import HttpConnection
-from rankgrove.serving.limits import BACKLOG
+from rankgrove.serving.limits import BACKLOG, MAX_UNSENT, most_connections
 from rankgrove.serving.listener import HANDSHAKE_SECONDS, stop_handshakes
 from rankgrove.serving.service import Service
 
@@ -19,6 +21,7 @@ logger = logging.getLogger("rankgrove.serving")
 
 DRAIN, CLOSE, ABORT = 1, 2, 3  # stages of a stop
 _ACCEPT_PAUSE_SECONDS = 0.5
+_LOG_SECONDS = 60.0  # between messages about too many connections
 
 
 class HttpServer:
@@ -31,7 +34,7 @@ class HttpServer:
 
     Attributes
     ----------
-    connections : those that are open
+    connections : those that are open, the one that was used last at the end
     large_bytes : bytes of large bodies that are held now
     owns_listener : whether no other process goes on listening on the socket: the end of one worker
         must not keep connections from the others
@@ -51,7 +54,7 @@ class HttpServer:
     ) -> None:
         self.service = service
         self.access_log = access_log
-        self.connections: set[HttpConnection] = set()
+        self.connections: OrderedDict[HttpConnection, None] = OrderedDict()
         self.large_bytes = 0
         self.owns_listener = owns_listener
         self.counts = counts or ConnectionCounts.alone()
@@ -61,6 +64,9 @@ class HttpServer:
         self._stage = 0
         self._changed = asyncio.Event()
         self._opening: set[asyncio.Task[object]] = set()
+        self._most_connections = most_connections()
+        self._unsent: OrderedDict[HttpConnection, int] = OrderedDict()  # responses, by their age
+        self._logged = -math.inf
 
     async def run(self, on_ready: Callable[[], None] = lambda: None) -> None:
         """Serve until ``stop``; ``on_ready`` is called when requests are answered."""
@@ -106,9 +112,45 @@ class HttpServer:
 
     def forget(self, connection: HttpConnection) -> None:
         """Drop a connection that was lost."""
-        self.connections.discard(connection)
+        self.connections.pop(connection, None)
+        self._unsent.pop(connection, None)
         self._tell_count()
         self._changed.set()
+
+    def note_use(self, connection: HttpConnection) -> None:
+        """Note that a response was written."""
+        if connection in self.connections:  # else it is being closed
+            self.connections.move_to_end(connection)
+
+    def hold(self, connection: HttpConnection, n_bytes: int) -> None:
+        """Count bytes that a client does not take; if there are too many, drop the oldest."""
+        self._unsent.pop(connection, None)
+        if n_bytes:
+            self._unsent[connection] = n_bytes
+        while len(self._unsent) > 1 and sum(self._unsent.values()) > MAX_UNSENT:
+            oldest, _ = self._unsent.popitem(last=False)
+            oldest.abort()
+            self._log("clients do not read their responses: the oldest connections are closed")
+
+    def _make_room(self) -> bool:
+        """Close the connection that was unused for longest, if there is one that is not busy."""
+        unused = (one for one in self.connections if one.idle)
+        slow = (one for one in self.connections if not one.busy)
+        oldest = next(unused, None) or next(slow, None)
+        if oldest is None:
+            return False
+        del self.connections[oldest]  # it is lost a little later
+        oldest.abort()
+        self._log(
+            f"more than {self._most_connections} connections: those unused for longest are closed"
+        )
+        return True
+
+    def _log(self, message: str) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._logged >= _LOG_SECONDS:
+            self._logged = now
+            logger.warning(message)
 
     def _tell_count(self) -> None:
         if self._stage < DRAIN:
@@ -142,6 +184,8 @@ class HttpServer:
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
             return False
         except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE) and self._make_room():
+                return False  # the reader is called again
             loop.remove_reader(self._listener)
             if error.errno != errno.EINVAL:  # the parent process has not ended the listening
                 logger.error("cannot accept connections: %s", error.strerror)
@@ -154,6 +198,8 @@ class HttpServer:
             loop.connect_accepted_socket(lambda: HttpConnection(self), connection)
         )
         self._opening.add(opening)
+        if len(self.connections) + len(self._opening) > self._most_connections:
+            self._make_room()
         opening.add_done_callback(self._opened)
         self._tell_count()
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from dataclasses import dataclass
 
 SHORT_BODY = 256 << 10  # larger ones are read on a thread, and count for max_large_bytes
@@ -9,6 +10,9 @@ LARGE_BODIES = 16
 MAX_HEAD = 64 << 10
 KEEP_ALIVE_SECONDS = 75.0
 BACKLOG = 2048
+MAX_UNSENT = 256 << 20  # bytes of responses that clients do not take
+MAX_CONNECTIONS = 10_000
+RESERVED_FILES = 64  # of those that a process may open: for models that are loaded anew, say
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,3 +43,11 @@ class Limits:
     def max_large_bytes(self) -> int:
         """Bytes of all large bodies that are held at the same time; beyond it, 503."""
         return LARGE_BODIES * self.max_body
+
+
+def most_connections() -> int:
+    """Return how many connections a process may hold, by the number of files that it may open."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files == resource.RLIM_INFINITY:
+        return MAX_CONNECTIONS
+    return min(MAX_CONNECTIONS, max(files - RESERVED_FILES, files // 2))

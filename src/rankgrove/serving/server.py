@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import tempfile
 
 from rankgrove.serving import require_libraries
 from rankgrove.serving.listener import listening
@@ -16,6 +14,7 @@ logger = logging.getLogger("rankgrove.serving")
 def serve(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT; see ``HttpServer`` for what happens then."""
     require_libraries("httptools", "msgspec", "prometheus_client")
+    from rankgrove.serving.shared_metrics import metrics_folder
     from rankgrove.serving.worker import WorkerPool, run_server
 
     start_log()
@@ -30,7 +29,6 @@ def serve(settings: Settings) -> None:
             run_server(settings.server(listener), announce)
         else:
             settings.service()  # a model that cannot be loaded is reported here, once
-            with tempfile.TemporaryDirectory(prefix="rankgrove-metrics-") as folder:
-                os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+            with metrics_folder():
                 WorkerPool(settings, listener).run(announce)
     logger.info("stopped")

@@ -109,6 +109,8 @@ class Service:
             )
         self.metrics = metrics.Metrics()
         self.store = ModelStore(models, self.metrics.count_reload)
+        for name in self.store.names:
+            self.metrics.of(name)
         self.limits = limits or Limits()
         self.n_jobs = n_jobs
         self.reload_seconds = reload_seconds
@@ -314,8 +316,10 @@ class Service:
         self.in_progress -= 1
         self.metrics.in_progress.dec()
         if response is not None and not call.abandoned and call.reply is not None:
-            self._count(call.model.name, response, call.began)
-            call.reply(response)
+            try:
+                self._count(call.model.name, response, call.began)
+            finally:  # a client must not wait for ever because counting failed
+                call.reply(response)
 
     def _count(self, name: str, response: HttpResponse, began: float) -> None:
         counters = self.metrics.of(name)

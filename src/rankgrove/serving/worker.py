@@ -26,13 +26,12 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from prometheus_client import multiprocess
-
 from rankgrove.errors import ModelError, RankgroveError
 from rankgrove.serving.connection_counts import ConnectionCounts
 from rankgrove.serving.http_server import CLOSE, DRAIN, HttpServer
 from rankgrove.serving.listener import HANDSHAKE_SECONDS, stop_handshakes
 from rankgrove.serving.settings import Settings, start_log
+from rankgrove.serving.shared_metrics import end_metrics, reserve_metrics
 
 logger = logging.getLogger("rankgrove.serving")
 
@@ -137,6 +136,7 @@ def _server(
 ) -> HttpServer | None:
     """Load the models and return a server; report a failure to the parent."""
     try:
+        reserve_metrics(len(settings.models))
         return settings.server(listener, counts)
     except (RankgroveError, OSError, MemoryError) as error:
         parent.send(str(error) or type(error).__name__)
@@ -153,12 +153,13 @@ def _patient_server(
     told = ""
     while True:
         try:
+            reserve_metrics(len(settings.models))
             return settings.server(listener, counts)
         except (RankgroveError, OSError, MemoryError) as error:
             problem = str(error) or type(error).__name__
         if problem != told:
             told = problem
-            logger.error("a new worker waits for models that it can load: %s", problem)
+            logger.error("a new worker waits, it cannot start: %s", problem)
         if parent.poll(_RETRY_SECONDS):
             return None
 
@@ -238,7 +239,7 @@ class WorkerPool:
         process.join()
         if not announced:
             raise OSError(f"a worker process ended at its start, with code {process.exitcode}")
-        multiprocess.mark_process_dead(process.pid)  # type: ignore[no-untyped-call]
+        end_metrics(process.pid or 0)
         logger.error(
             "worker %d ended with code %d: starting another", process.pid, process.exitcode
         )
