@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import struct
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -52,6 +54,45 @@ def test_any_stream_means_what_pyarrow_reads(dtype, n_rows, names, with_nulls, f
     found = read_arrow(stream_of([batch]), MODEL, 1000).X
     expected = batch.to_pandas()[list(NAMES)].astype(float).to_numpy()
     np.testing.assert_array_equal(found, expected)
+
+
+def as_big_endian(stream, X):
+    """Return a stream of one batch as a machine of the other byte order writes it.
+
+    Message and schema, the outermost tables of the first message, are written anew before the
+    others, as pyarrow leaves out the byte order.
+    """
+    (size,) = struct.unpack_from("<i", stream, 4)
+    old, rest = stream[8 : 8 + size], stream[8 + size :]
+
+    def place_of(table, field):
+        fields = table - struct.unpack_from("<i", old, table)[0]
+        return table + struct.unpack_from("<H", old, fields + 4 + 2 * field)[0]
+
+    def target_of(place):
+        return place + struct.unpack_from("<I", old, place)[0]
+
+    message = target_of(0)
+    (version,) = struct.unpack_from("<h", old, place_of(message, 0))
+    columns = target_of(place_of(target_of(place_of(message, 2)), 1))
+    new = struct.pack("<II", 24, 0)  # the message begins at 24
+    new += struct.pack("<HHHHHHI", 12, 24, 4, 6, 8, 16, 0)  # places of its fields
+    new += struct.pack("<ihBxI4xq", 16, version, 1, 56 - 32, 0)  # the schema begins at 56
+    new += struct.pack("<HHHH", 8, 12, 8, 4)  # places of its fields
+    new += struct.pack("<iIhHI", 8, 72 + columns - 60, 1, 0, 0)  # 1: big-endian
+    rest = rest.replace(X.T.tobytes(), X.T.astype(X.dtype.newbyteorder()).tobytes())
+    return struct.pack("<II", 0xFFFFFFFF, len(new) + size) + new + old + rest
+
+
+@pytest.mark.skipif(sys.byteorder == "big", reason="the streams of this machine are big-endian")
+@pytest.mark.parametrize("names", [NAMES, ("c", "a", "b")])
+def test_the_byte_order_of_another_machine_is_understood(names):
+    X = np.arange(24, dtype=np.float64).reshape(8, 3) + 0.25
+    body = as_big_endian(body_of(X, names), X)
+    table = pa.ipc.open_stream(body).read_all()
+    expected = table.to_pandas()[list(NAMES)].to_numpy()
+    np.testing.assert_array_equal(read_arrow(body, MODEL, 1000).X, expected)
+    assert expected.max() == 23.25
 
 
 def answer(body):

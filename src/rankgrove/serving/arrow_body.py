@@ -21,7 +21,11 @@ import pyarrow.compute as pc
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.data.matrix.arrow_tables import holds_numbers
 from rankgrove.models.model import Model
-from rankgrove.serving.arrow_message import float_matrix, is_compressed
+from rankgrove.serving.arrow_message import (
+    float_matrix,
+    has_foreign_byte_order,
+    is_compressed,
+)
 from rankgrove.serving.category_values import codes_of_column
 from rankgrove.serving.documents import (
     RequestDocuments,
@@ -39,8 +43,8 @@ QUERY_COLUMN = "qid"
 _ON_THIS_THREAD = pa.ipc.IpcReadOptions(use_threads=False)
 
 _FLOATS: dict[int, np.dtype[Any]] = {
-    pa.float32().id: np.dtype("<f4"),
-    pa.float64().id: np.dtype("<f8"),
+    pa.float32().id: np.dtype("f4"),
+    pa.float64().id: np.dtype("f8"),
 }
 
 # Clients send one schema again and again, and reading it takes longer than reading a small batch.
@@ -107,7 +111,8 @@ def _plan(message: pa.Message, model: Model) -> _Plan:
     plans = _plans.setdefault(model, {})
     plan = plans.get(key)
     if plan is None:
-        plan = _Plan(pa.ipc.read_schema(message), model)
+        foreign = has_foreign_byte_order(message.metadata)
+        plan = _Plan(pa.ipc.read_schema(message), model, foreign)
         if len(key) <= _CACHED_SCHEMA_BYTES:
             with _plans_lock:
                 while len(plans) >= _CACHED_PLANS:
@@ -119,7 +124,7 @@ def _plan(message: pa.Message, model: Model) -> _Plan:
 class _Plan:
     """Which columns of a schema are the features of the model, in its order, and the query ids."""
 
-    def __init__(self, schema: pa.Schema, model: Model) -> None:
+    def __init__(self, schema: pa.Schema, model: Model, foreign_byte_order: bool) -> None:
         names, types = schema.names, schema.types
         own = model.columns.names or ()
         given = QUERY_COLUMN in names and QUERY_COLUMN not in own
@@ -132,7 +137,8 @@ class _Plan:
                 column=QUERY_COLUMN,
             )
         self.schema = schema
-        self.has_dictionaries = any(map(_is_nested_or_dictionary, types))
+        # The stream's reader alone can use dictionary batches and swap bytes.
+        self.needs_reader = foreign_byte_order or any(map(_is_nested_or_dictionary, types))
         self.query = names.index(QUERY_COLUMN) if given else None
         features = [j for j in range(len(names)) if j != self.query]
         given_names = [names[j] for j in features]
@@ -168,13 +174,13 @@ class _Plan:
 
     def whole_matrix(self, messages: list[pa.Message]) -> npt.NDArray[Any] | None:
         """Return the features of a stream of one batch in place, if no conversion is needed."""
-        if self.floats is None or not self.all_in_order or len(messages) != 2:
+        if self.floats is None or self.needs_reader or not self.all_in_order or len(messages) != 2:
             return None
         return float_matrix(messages[1], self.width, self.floats)
 
     def batches(self, messages: list[pa.Message], body: bytes) -> Iterable[pa.RecordBatch]:
         """Return the record batches of a stream."""
-        if self.has_dictionaries:  # the stream's reader alone can use dictionary batches
+        if self.needs_reader:
             return (batch for batch in pa.ipc.open_stream(body, options=_ON_THIS_THREAD))
         return (self._batch(message) for message in messages[1:])
 

@@ -8,6 +8,7 @@ the whole is one matrix where it lies.
 from __future__ import annotations
 
 import struct
+import sys
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 # Kinds of messages, and numbers of fields, of Arrow's Message.fbs.
-_DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
+_SCHEMA, _DICTIONARY_BATCH, _RECORD_BATCH = 1, 2, 3
 _HEADER_TYPE, _HEADER = 1, 2  # of a message
+_BYTE_ORDER = 0  # of a schema: 0 is little-endian, 1 big-endian
 _DATA = 1  # of a dictionary batch
 _LENGTH, _NODES, _BUFFERS, _COMPRESSION = 0, 1, 2, 3  # of a record batch
 
@@ -70,6 +72,14 @@ def _batch_table(metadata: pa.Buffer) -> _Table | None:
     if kind == _DICTIONARY_BATCH and batch is not None:
         batch = batch.table(_DATA)
     return batch
+
+
+def has_foreign_byte_order(metadata: pa.Buffer) -> bool:
+    """Return whether the buffers after a schema have the byte order of other machines."""
+    message = _Table(metadata, struct.unpack_from("<I", metadata, 0)[0])
+    schema = message.table(_HEADER) if message.number(_HEADER_TYPE, "<B") == _SCHEMA else None
+    big = schema is not None and schema.number(_BYTE_ORDER, "<h") == 1
+    return big != (sys.byteorder == "big")
 
 
 def is_compressed(metadata: pa.Buffer) -> bool:
