@@ -99,8 +99,13 @@ def test_a_run_lists_each_document_of_a_query_once(folder, capsys):
     rankgrove.write_parquet(again, folder / "again.parquet")
     command = ["predict", str(folder / "model.rg"), str(folder / "again.parquet")]
     assert main([*command, "--out", str(folder / "again.run")]) == 1
-    assert f"the document {ids[first]!r} of the query" in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert f"the document {ids[first]!r} of the query '{data.qid[0]}' occurs" in message
+    assert "one score per line, as .txt" in message
     assert not (folder / "again.run").exists()
+    assert main([*command, "--out", str(folder / "again.txt")]) == 0
+    judged = [str(folder / "again.parquet"), "--metric", "ndcg@10"]
+    assert main(["evaluate", str(folder / "again.txt"), *judged]) == 0
     assert main([*command, "--out", str(folder / "again.csv")]) == 0
 
 

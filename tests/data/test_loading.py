@@ -125,6 +125,31 @@ def test_lists_of_files_are_read_one_after_the_other(tmp_path):
         rg.load(paths, shared_queries="yes")
 
 
+@pytest.mark.parametrize("suffix", ["txt", "csv", "parquet"])
+def test_ids_that_are_numbers_in_one_file_and_texts_in_another(tmp_path, suffix):
+    for name, ids in (("one", [6, 7]), ("two", [7, "q9"])):
+        qid = np.repeat(np.array(ids), 2)
+        data = rg.Dataset(np.arange(4.0).reshape(4, 1), [1, 0, 1, 0], qid, feature_names=["f1"])
+        if suffix == "csv":
+            rows = zip(data.y, data.qid, data.X[:, 0], strict=True)
+            lines = ["label,qid,f1", *(f"{y:g},{query},{x}" for y, query, x in rows)]
+            (tmp_path / f"{name}.csv").write_text("\n".join(lines))
+        elif suffix == "txt":
+            rg.write_letor(data, tmp_path / f"{name}.txt")
+        else:
+            rg.write_parquet(data, tmp_path / f"{name}.parquet")
+    paths = [tmp_path / f"{name}.{suffix}" for name in ("one", "two")]
+    ranker = rg.MART(n_estimators=2, min_samples_leaf=1, random_state=0)
+    for read in (rg.load, lambda paths, **options: ranker.fit(rg.scan(paths, **options))):
+        with pytest.raises(rg.DataError, match=r"query '7' occurs in .*one\..* and in .*two\."):
+            read(paths)
+    both = rg.load(paths, shared_queries="merge")
+    assert both.qid.tolist() == ["6", "6", "7", "7", "7", "7", "q9", "q9"]
+    assert both.group_sizes.tolist() == [2, 4, 2]
+    streamed = ranker.fit(rg.scan(paths, shared_queries="merge")).predict(both)
+    np.testing.assert_array_equal(streamed, ranker.fit(both).predict(both))
+
+
 def test_unknown_objects_are_refused():
     with pytest.raises(DataError, match="cannot load a dict"):
         rg.load({"a": 1})

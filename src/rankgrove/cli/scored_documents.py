@@ -90,9 +90,9 @@ def _refuse_repetition(
     if (count > 1).any():
         row = first[count > 1].min()
         raise DataError(
-            f"{data.source or 'the data'}: the document {ids[row]!r} of the query "
-            f"{data.qid[row]!r} occurs more than once, which a run cannot tell apart: write the "
-            "scores as a table, such as .csv"
+            f"{data.source or 'the data'}: the document {str(ids[row])!r} of the query "
+            f"{str(data.qid[row])!r} occurs more than once, which a run cannot tell apart: write "
+            "one score per line, as .txt, which is matched by the order of the rows"
         )
 
 

@@ -484,23 +484,31 @@ def _joined_ids(datasets: Sequence[Dataset], shared_queries: SharedQueries) -> n
             [np.char.add(f"{i}/", d.qid.astype(str)) for i, d in enumerate(datasets, 1)]
         )
     if shared_queries == "error":
-        owner: dict[Any, Dataset] = {}
+        owner: dict[str, Dataset] = {}
         for data in datasets:
-            for query in data.groups.ids.tolist():
-                if query in owner:
-                    one, other = (d.source or repr(d) for d in (owner[query], data))
+            ids = list(map(str, data.groups.ids.tolist()))
+            for query, text in zip(data.groups.ids.tolist(), ids, strict=True):
+                if text in owner:
+                    one, other = (d.source or repr(d) for d in (owner[text], data))
                     raise DataError(
                         f"the query {query!r} occurs in {one} and in {other}: "
                         "shared_queries='merge' takes its documents as one query, "
                         "shared_queries='apart' as two"
                     )
-            owner.update(dict.fromkeys(data.groups.ids.tolist(), data))
+            owner.update(dict.fromkeys(ids, data))
     return concatenate_ids([d.qid for d in datasets])
 
 
 def concatenate_ids(ids: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Concatenate query ids; a number and a text that read the same are refused."""
-    if len({array.dtype.kind for array in ids}) > 1:
+    """Concatenate the query ids of several sources: all become texts if those of one are.
+
+    In text and CSV, ids are texts if one of the file is no whole number, so that 7 of one file is
+    the text "7" of another.
+    """
+    kinds = {array.dtype.kind for array in ids}
+    if kinds <= {"i", "u", "U"} and "U" in kinds:
+        return np.concatenate([array.astype(str) for array in ids])
+    if len(kinds) > 1:
         ids = [array.astype(object) for array in ids]  # else numpy would make floats of integers
     return query_ids(np.concatenate(ids))
 
