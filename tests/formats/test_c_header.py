@@ -191,6 +191,22 @@ def test_nodes_with_two_parents_and_thresholds_that_are_nan(header, tmp_path):
 
 
 @pytest.mark.process
+@pytest.mark.parametrize("vector_bytes", [16, 64])
+def test_zeros_infinities_and_the_smallest_numbers(vector_bytes, tmp_path):
+    tiny = np.float32(1e-45)
+    odd = np.float32([0, -0.0, tiny, -tiny, 3e38, -3e38, np.inf, -np.inf, np.nan])
+    trees = random_ensemble(4, 9, 20, N_FEATURES)
+    some = np.arange(0, len(trees.threshold), 2)
+    trees.threshold[some] = np.resize(odd[:6], len(some))
+    model = save(trees, tmp_path / "m.rg")
+    X = np.random.default_rng(1).choice(odd, (200, N_FEATURES))
+    header = compiled(tmp_path, f"-DRANKGROVE_VECTOR_BYTES={vector_bytes}")
+    found, expected = header.score(tmp_path / "m.rg", X), model.scores(X)
+    assert len(np.unique(expected)) > 50
+    np.testing.assert_array_equal(found.view(np.int64), expected.view(np.int64))
+
+
+@pytest.mark.process
 def test_names_are_utf8(header, tmp_path):
     pandas = pytest.importorskip("pandas")
     X, y, qid = data()

@@ -67,6 +67,7 @@ void rankgrove_score(const rankgrove_model* model, const float* rows, size_t n_r
 
 #ifdef RANKGROVE_IMPLEMENTATION
 
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -691,7 +692,7 @@ static void rankgrove_add_split(rankgrove_growth* growth, int64_t node, uint64_t
   const rankgrove_model* model = growth->model;
   const uint32_t column =
       2 * (uint32_t)rankgrove_feature(model, node) + (model->missing_left[node] != 0);
-  const float threshold = model->threshold[node];
+  const float threshold = model->threshold[node] + 0.0f; /* -0 becomes 0 */
   rankgrove_split* split = growth->splits;
   rankgrove_split* last = split + growth->n_splits;
   while (split < last && (split->column != column || split->threshold != threshold)) ++split;
@@ -718,7 +719,7 @@ static int rankgrove_add_node(rankgrove_growth* growth, int64_t node) {
     return 1;
   }
   if (model->set_of_node != NULL && model->set_of_node[node] >= 0) return 0;
-  if (model->threshold[node] != model->threshold[node]) return 0;
+  if (!(fabsf(model->threshold[node]) <= FLT_MAX)) return 0;
   if (!rankgrove_add_node(growth, left) || growth->n_leaves == RANKGROVE_MOST_LEAVES) return 0;
   rankgrove_add_split(growth, node,
                       ~(((uint64_t)1 << growth->n_leaves) - ((uint64_t)1 << first_leaf)));
@@ -764,7 +765,7 @@ static int rankgrove_grow_bits(rankgrove_model* model) {
   model->bit_trees =
       (rankgrove_bit_tree*)calloc((size_t)model->n_trees, sizeof(rankgrove_bit_tree));
   model->splits = (rankgrove_split*)malloc(room * sizeof(rankgrove_split));
-  model->values = (double*)malloc(room * sizeof(double));
+  model->values = (double*)calloc(room + 32, sizeof(double)); /* see rankgrove_add_four */
   if (model->bit_trees == NULL || model->splits == NULL || model->values == NULL) return 0;
   growth.model = model;
   for (int64_t tree = 0; tree < model->n_trees; ++tree) {
@@ -789,10 +790,61 @@ static int rankgrove_grow_bits(rankgrove_model* model) {
   return rankgrove_number_columns(model, n_splits);
 }
 
+#if defined(__x86_64__) && !defined(_WIN32) /* where GCC does not align wide vectors on the stack \
+                                             */
+#define RANKGROVE_WIDE 1
+#define RANKGROVE_AVX2 __attribute__((target("avx2")))
+#define RANKGROVE_AVX512 __attribute__((target("avx512f,avx512cd")))
+
+#include <immintrin.h>
+
+/* The values of eight of a tree's 32 leaves. */
+RANKGROVE_AVX512 static inline __m512d rankgrove_look_up(const __m512d* values, __m512i leaf) {
+  const __m512d lower = _mm512_permutex2var_pd(values[0], leaf, values[1]);
+  const __m512d upper = _mm512_permutex2var_pd(values[2], leaf, values[3]);
+  return _mm512_mask_blend_pd(_mm512_test_epi64_mask(leaf, _mm512_set1_epi64(16)), lower, upper);
+}
+
+/* Adds the values of four trees of one word to the sums of documents, by the same additions as
+ * RANKGROVE_KERNEL: the values of a tree are kept in four registers, in which those of eight
+ * documents are looked up at once. `leaves` has n_lanes words for each tree. Of each tree 32 values
+ * are read, whether it has so many or not. */
+RANKGROVE_AVX512 static inline void rankgrove_add_four(const uint32_t* leaves, size_t n_lanes,
+                                                       const double* const* values, size_t n_rows,
+                                                       double* sums) {
+  __m512d of_tree[4][4];
+  for (int t = 0; t < 4; ++t) {
+    for (int i = 0; i < 4; ++i) of_tree[t][i] = _mm512_loadu_pd(values[t] + 8 * i);
+  }
+  for (size_t i = 0; i < n_rows; i += 8) {
+    const __mmask8 present = n_rows - i < 8 ? (__mmask8)((1u << (n_rows - i)) - 1) : 0xff;
+    __m512d sum = _mm512_maskz_loadu_pd(present, sums + i);
+    for (int t = 0; t < 4; ++t) {
+      const __m256i eight = _mm256_loadu_si256((const __m256i*)(leaves + (size_t)t * n_lanes + i));
+      const __m512i stay = _mm512_maskz_cvtepu32_epi64(0xff, eight);
+      const __m512i lowest = _mm512_and_si512(stay, _mm512_sub_epi64(_mm512_setzero_si512(), stay));
+      const __m512i leaf = _mm512_sub_epi64(_mm512_set1_epi64(63), _mm512_lzcnt_epi64(lowest));
+      sum = _mm512_add_pd(sum, rankgrove_look_up(of_tree[t], leaf));
+    }
+    _mm512_mask_storeu_pd(sums + i, present, sum);
+  }
+}
+
+#define RANKGROVE_ADD_FOUR rankgrove_add_four
+#else
+#define RANKGROVE_ADD_FOUR(leaves, n_lanes, values, n_rows, sums) (void)0
+#endif
+
 /* A kernel for vectors of `width` bytes, trees of `word_count` words and `vector_count` vectors of
  * documents, whose values of a column lie side by side. The words of as many documents as fit into
  * registers are kept there while the splits of a tree are read once. Values are added up for four
- * trees at a time, in their order, so that a sum is read and written once for all of them. */
+ * trees at a time, in their order, so that a sum is read and written once for all of them.
+ *
+ * With AVX-512, one word and two vectors or more, documents are compared by the sign of a
+ * difference, which is exact: thresholds are finite and not -0, and no value is NaN. A comparison
+ * of such vectors gives a mask, which takes longer to become words. (With two words or other
+ * vectors, comparisons are quicker.)
+ */
 #ifdef __clang__
 #define RANKGROVE_EACH(v, n) for (int v = 0; v < (n); ++v)
 #else
@@ -805,7 +857,9 @@ static int rankgrove_grow_bits(rankgrove_model* model) {
       size_t n_rows, double* sums) {                                                         \
     typedef float vector __attribute__((vector_size(width), may_alias));                     \
     typedef uint32_t words __attribute__((vector_size(width)));                              \
+    typedef int32_t signs __attribute__((vector_size(width)));                               \
     enum { n_words = word_count, n = vector_count, n_lanes = n * width / 4, n_trees = 4 };   \
+    enum { by_sign = width == 64 && n_words == 1 && n > 1 };                                 \
     const words none = {0};                                                                  \
     uint32_t leaves[n_trees][n_words][n_lanes];                                              \
     const double* values[n_trees];                                                           \
@@ -820,7 +874,8 @@ static int rankgrove_grow_bits(rankgrove_model* model) {
         for (; split < last; ++split) {                                                      \
           const vector* x = (const vector*)columns + n * (size_t)split->column;              \
           RANKGROVE_EACH(v, n) {                                                             \
-            const words left = (words)(x[v] <= split->threshold);                            \
+            const words left = by_sign ? ~(words)((signs)(split->threshold - x[v]) >> 31)    \
+                                       : (words)(x[v] <= split->threshold);                  \
             low[v] &= left | split->stay[0];                                                 \
             if (n_words == 2) high[v] &= left | split->stay[1];                              \
           }                                                                                  \
@@ -828,6 +883,10 @@ static int rankgrove_grow_bits(rankgrove_model* model) {
         memcpy(leaves[group][0], low, sizeof low);                                           \
         if (n_words == 2) memcpy(leaves[group][n_words - 1], high, sizeof high);             \
         values[group] = model->values + bits->first_value;                                   \
+      }                                                                                      \
+      if (group == n_trees && by_sign) {                                                     \
+        RANKGROVE_ADD_FOUR(leaves[0][0], n_lanes, values, n_rows, sums);                     \
+        continue;                                                                            \
       }                                                                                      \
       if (group == n_trees) {                                                                \
         for (size_t i = 0; i < n_rows; ++i) {                                                \
@@ -865,13 +924,11 @@ static int rankgrove_grow_bits(rankgrove_model* model) {
 
 RANKGROVE_KERNELS(, 16, 1)
 RANKGROVE_KERNELS(, 16, 2)
-#if defined(__x86_64__) && !defined(_WIN32) /* where GCC does not align wide vectors on the stack \
-                                             */
-#define RANKGROVE_WIDE 1
-RANKGROVE_KERNELS(__attribute__((target("avx2"))), 32, 1)
-RANKGROVE_KERNELS(__attribute__((target("avx2"))), 32, 2)
-RANKGROVE_KERNELS(__attribute__((target("avx512f"))), 64, 1)
-RANKGROVE_KERNELS(__attribute__((target("avx512f"))), 64, 2)
+#ifdef RANKGROVE_WIDE
+RANKGROVE_KERNELS(RANKGROVE_AVX2, 32, 1)
+RANKGROVE_KERNELS(RANKGROVE_AVX2, 32, 2)
+RANKGROVE_KERNELS(RANKGROVE_AVX512, 64, 1)
+RANKGROVE_KERNELS(RANKGROVE_AVX512, 64, 2)
 #endif
 
 static void rankgrove_choose_kernels(rankgrove_model* model) {
@@ -879,7 +936,8 @@ static void rankgrove_choose_kernels(rankgrove_model* model) {
   model->kernels[0] = rankgrove_kernels_16_1;
   model->kernels[1] = rankgrove_kernels_16_2;
 #ifdef RANKGROVE_WIDE
-  if (RANKGROVE_VECTOR_BYTES >= 64 && __builtin_cpu_supports("avx512f")) {
+  if (RANKGROVE_VECTOR_BYTES >= 64 && __builtin_cpu_supports("avx512f") &&
+      __builtin_cpu_supports("avx512cd")) {
     model->vector_rows = 16;
     model->kernels[0] = rankgrove_kernels_64_1;
     model->kernels[1] = rankgrove_kernels_64_2;
@@ -951,16 +1009,16 @@ static double rankgrove_score_row(const rankgrove_model* model, const float* row
 
 #if RANKGROVE_VECTOR_BYTES > 0
 
-/* Writes what splits test, `n_lanes` values for each column. For splits that send missing values
- * left, missing ones are -infinity, which is <= every threshold; for others they are NaN, which is
- * <= none. */
+/* Writes what splits test, `n_lanes` values for each column. Missing values that nothing fills are
+ * -infinity for splits that send them left, which is <= every threshold, and infinity for others.
+ */
 static void rankgrove_fill_columns(const rankgrove_model* model, const float* rows, size_t n_rows,
                                    size_t stride, size_t n_lanes, float* columns) {
   for (int64_t column = 0; column < model->n_columns; ++column) {
     const uint32_t feature = model->columns[column] / 2;
     const int missing_left = model->columns[column] % 2;
     const float up_to = rankgrove_up_to(model, feature), fill = rankgrove_fill(model, feature);
-    const float missing = missing_left && fill != fill ? -INFINITY : fill;
+    const float missing = fill == fill ? fill : missing_left ? -INFINITY : INFINITY;
     const float* x = rows + feature;
     float* values = columns + (size_t)column * n_lanes;
     for (size_t i = 0; i < n_rows; ++i) {
