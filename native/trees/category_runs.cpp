@@ -33,6 +33,7 @@ CategoryRuns category_runs(std::span<const int64_t> sums, const int64_t* row_cou
   const double rows_per_hessian =
       packed.counts_rows ? 1.0
                          : static_cast<double>(n_rows) / std::max(1.0, hessian_field(total) * 1.0);
+  const double hessian_of_row = packed.hessian_unit / rows_per_hessian;
   thread_local std::vector<Ratio> ratios;
   ratios.clear();
   int32_t n_present = 0;
@@ -44,7 +45,7 @@ CategoryRuns category_runs(std::span<const int64_t> sums, const int64_t* row_cou
                                    : std::max(1.0, hessian * rows_per_hessian);
     if (rows < static_cast<double>(rules.min_samples)) continue;
     const double gradient = gradient_field(sums[code]) * packed.gradient_unit;
-    const double weight = hessian * packed.hessian_unit + rules.smoothing;
+    const double weight = hessian * packed.hessian_unit + rules.smoothing * hessian_of_row;
     ratios.push_back({weight > 0.0 ? gradient / weight : 0.0, code});
   }
   CategoryRuns runs;
@@ -52,7 +53,7 @@ CategoryRuns category_runs(std::span<const int64_t> sums, const int64_t* row_cou
     for (const Ratio& ratio : ratios) runs.lists.push_back({ratio.code});
     return runs;
   }
-  runs.l2 = rules.l2;
+  runs.l2 = rules.l2 * hessian_of_row;
   if (rules.penalty > 0.0 && packed.gain_by_chance > 0.0) {
     const auto n = static_cast<double>(ratios.size());
     const auto n_listed = std::min<int64_t>(rules.max_listed, std::ssize(ratios));

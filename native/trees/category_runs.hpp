@@ -2,8 +2,10 @@
 //
 // Of n categories there are 2^(n-1) - 1 ways to make two sides. If the score of a side is G^2 / H,
 // one of the best ways puts some of the categories with the lowest G / H on one side (Fisher 1958),
-// so that n - 1 ways are enough. Sums of few rows are noisy: the ratio is smoothed, G / (H + s),
-// and categories of too few rows stay on the other side, with those that the node does not have.
+// so that n - 1 ways are enough. Sums of few rows are noisy: the ratio is smoothed, G / (H + s h),
+// where h is the mean Hessian of the rows of the node, so that s counts rows whatever the scale of
+// the loss, and categories of too few rows stay on the other side, with those that the node does
+// not have.
 //
 // Example: sums (G, H) of the categories are 0: (3, 2), 1: (-4, 2), 2: (1, 4). With s = 0 the
 // ratios are 1.5, -2 and 0.25, and the lists {1, 2, 0} and {0, 2, 1}: their prefixes {1}, {1, 2},
@@ -20,7 +22,7 @@ namespace rankgrove {
 
 struct CategoryRules {
   double smoothing = 3.0;     // s above
-  double l2 = 10.0;           // added to that of the gain, if categories are put together
+  double l2 = 10.0;           // times h: added to that of the gain, if categories are put together
   int32_t max_listed = 1024;  // most categories of a split's set
   int32_t max_onehot = 4;     // up to so many categories, each is tried alone against all others
   int64_t min_samples = 30;   // least rows of a category in a set

@@ -122,6 +122,24 @@ def test_rows_lie_where_the_scorer_sends_them(seed, tree, missing, n_categories,
         np.testing.assert_array_equal(Scorer(trees, walk=walk).predict(X), values[leaves])
 
 
+@pytest.mark.parametrize("tree", GROWTHS)
+def test_sets_of_categories_do_not_depend_on_the_scale_of_the_loss(tree):
+    rng = np.random.default_rng(8)
+    codes = rng.integers(20, size=2000)
+    g = (rng.normal(size=20)[codes] / 4 + rng.normal(size=2000)).astype(np.float32)
+    h = rng.uniform(0.5, 1.5, 2000).astype(np.float32)
+    X = binned(categorical(codes.tolist(), 20))
+    options = {"tree": tree, "l2": 0.0, "min_child_weight": 0.0, "max_depth": 3}
+    large, small = (
+        TreeGrower(X, categories=CategoryRules(), **options).grow(g * scale, h * scale)
+        for scale in (np.float32(1.0), np.float32(2.0**-8))
+    )
+    assert large.n_nodes >= 7
+    np.testing.assert_array_equal(large.left, small.left)
+    np.testing.assert_array_equal(large.gain, small.gain * 2.0**8)
+    np.testing.assert_array_equal(large.value, small.value)
+
+
 @pytest.mark.parametrize("tree", ["leafwise", "levelwise"])
 def test_one_against_rest_is_what_one_hot_columns_give(tree):
     rng = np.random.default_rng(3)

@@ -12,13 +12,15 @@ class CategoryRules:
     """How a node finds the categories that go left.
 
     A node with at most ``max_onehot`` categories tries each alone against all others. Otherwise it
-    orders the categories by ``G / (H + smoothing)`` and tries the first 1, 2, ... ``max_listed`` of
-    them from either end against all others, with ``l2`` more in the gain.
+    orders the categories by ``G / (H + smoothing * h)`` and tries the first 1, 2, ...
+    ``max_listed`` of them from either end against all others, with ``l2 * h`` more in the gain.
+    With ``h``, the mean Hessian of the node's rows, both count rows, and splits do not depend on
+    the scale of the loss.
 
     Attributes
     ----------
     smoothing : draws the ratio of categories with small sums of Hessians towards 0
-    l2 : added to the regularisation in the gain of a set of categories
+    l2 : times ``h``: added to the regularisation in the gain of a set of categories
     max_listed : categories of a set at most
     max_onehot : categories of a node up to which each is tried alone
     min_samples : rows of a category in the node at least; rarer ones stay on the other side. Where

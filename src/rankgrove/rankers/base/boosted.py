@@ -245,10 +245,14 @@ class BoostedRanker(TreeRanker):
     category_smoothing: float = param(
         3.0,
         Real(0),
-        "added to the sum of Hessians of a category before categories are ordered by G / H",
+        "documents with the mean Hessian of the node, added to the sum of Hessians of a category "
+        "before categories are ordered by G / H",
     )
     category_l2: float = param(
-        10.0, Real(0), "added to l2 in the gain of a split by a set of categories"
+        10.0,
+        Real(0),
+        "documents with the mean Hessian of the node, added to l2 in the gain of a split by a set "
+        "of categories",
     )
     max_split_categories: int = param(
         1024,
