@@ -64,7 +64,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield stream
         return
     target = Path(os.path.realpath(path))
-    with _named(path):
+    with naming_written(path):
         if _is_special(target):
             with target.open("wb") as stream:
                 yield stream
@@ -132,10 +132,10 @@ def replacing_together() -> Iterator[None]:
     try:
         yield
         for file in files:
-            with _named(file.target):
+            with naming_written(file.target):
                 file.give_name()
         for file in files:
-            with _named(file.target):
+            with naming_written(file.target):
                 file.replace_target()
     except BaseException:
         for file in files:
@@ -190,7 +190,7 @@ def _is_special(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _named(path: str | os.PathLike[str]) -> Iterator[None]:
+def naming_written(path: str | os.PathLike[str]) -> Iterator[None]:
     """Set the file name of write errors that lack it (a full disk) or name the temporary file."""
     try:
         yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import sqlite3
@@ -17,6 +18,7 @@ import pytest
 import rankgrove
 from rankgrove.data.matrix.sparse import SparseMatrix
 from rankgrove.data.writing import write_letor
+from rankgrove.errors import DataError
 from rankgrove.experiments import running
 from rankgrove.experiments.cells import CellOutcome, reason
 from rankgrove.experiments.fold_files import FoldFiles
@@ -529,3 +531,26 @@ def test_the_digest_of_a_callers_matrix_reads_blocks(tmp_path, monkeypatch):
         with bin_cache(tmp_path):
             cached_bins(in_place(values))
         assert sum(path.is_dir() for path in tmp_path.iterdir()) == n_entries
+
+
+def test_a_fold_that_a_full_disk_cannot_hold_is_named(tiny_study, tmp_path, monkeypatch):
+    def fill(parts, path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("joblib.dump", fill)
+    with Store(tmp_path) as store, pytest.raises(OSError, match="No space left") as caught:
+        run_study(tiny_study, store, Run(workers=2))
+    assert str(tmp_path) in str(caught.value.filename)
+
+
+@pytest.mark.filterwarnings("error:.*unnecessary computation")
+def test_a_study_whose_store_is_full_ends_without_words_of_other_libraries(
+    tiny_study, tmp_path, monkeypatch, recwarn
+):
+    def fill(*_):
+        raise DataError("study.sqlite: database or disk is full")
+
+    monkeypatch.setattr(Store, "finish", fill)
+    with Store(tmp_path) as store, pytest.raises(DataError, match="disk is full"):
+        run_study(tiny_study, store, Run(workers=2))
+    assert not [one for one in recwarn if "processed by the workers" in str(one.message)]

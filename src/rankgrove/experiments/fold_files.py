@@ -9,7 +9,7 @@ from pathlib import Path
 
 import joblib
 
-from rankgrove._files import is_unlocked, locked
+from rankgrove._files import is_unlocked, locked, naming_written
 from rankgrove.experiments.sources import StudyFold
 
 _FOLDS, _LOCK = ".folds-", "lock"
@@ -38,9 +38,10 @@ class FoldFiles:
     def put(self, fold: StudyFold) -> str:
         """Write a fold; return its path."""
         folder = self.folder / fold.fingerprint
-        folder.mkdir()
         path = str(folder / "fold.joblib")
-        joblib.dump(fold.parts, path)
+        with naming_written(path):
+            folder.mkdir()
+            joblib.dump(fold.parts, path)
         self._open[path] = 0
         return path
 

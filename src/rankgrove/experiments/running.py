@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -263,7 +264,15 @@ def _side_by_side(feed: _Feed, run: Run) -> Iterator[tuple[str, CellOutcome]]:
                 pre_dispatch="n_jobs",
                 batch_size=1,
             )
-        yield from parallel(joblib.delayed(run_job)(job) for job in feed.jobs())
+        results = parallel(joblib.delayed(run_job)(job) for job in feed.jobs())
+        try:
+            # "yield from" would close them itself, with the warning.
+            for result in results:  # noqa: UP028
+                yield result
+        finally:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that fits are given up, in words of joblib
+                results.close()
 
 
 def _dask_client() -> contextlib.AbstractContextManager[Any]:
