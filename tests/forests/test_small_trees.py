@@ -43,6 +43,15 @@ def test_trees_are_those_of_the_general_way(name, params, n_features):
     X[np.random.default_rng(0).random(X.shape) < 0.03] = np.nan
     small = grown(name, X, data.y, data.group_sizes, **params)
     general = grown(name, X, data.y, data.group_sizes, max_leaf_nodes=NO_LIMIT_IN_EFFECT, **params)
-    assert len(X) > 4096  # so that some nodes are too large for a block
+    for field in ARRAYS:
+        np.testing.assert_array_equal(small[field], general[field], err_msg=field)
+
+
+def test_nodes_that_are_too_large_for_a_block_are_split_in_the_general_way():
+    data = make_ranking(640, preset="mslr", seed=4)
+    X, y, sizes = np.array(data.X)[:, :5], data.y, data.group_sizes
+    assert len(X) > 65536
+    small = grown("extra-trees", X, y, sizes, n_estimators=1)
+    general = grown("extra-trees", X, y, sizes, n_estimators=1, max_leaf_nodes=NO_LIMIT_IN_EFFECT)
     for field in ARRAYS:
         np.testing.assert_array_equal(small[field], general[field], err_msg=field)

@@ -98,17 +98,7 @@ ForestFeatures make_forest_features(std::shared_ptr<const BinnedMatrix> matrix,
   for (int32_t f = 0; f < binned.n_features(); ++f) {
     features.usual.push_back(usual_code(binned, f));
   }
-  const Bins& bins = *binned.bins;
-  features.bin_values.resize(bins.cuts.size() + bins.n_features());
-  for (int32_t f = 0; f < bins.n_features(); ++f) {
-    const int32_t n_bins = bins.n_bins(f);
-    float* values = features.bin_values.data() + bins.offsets[f] + f;
-    for (int32_t b = 0; b < n_bins; ++b) {
-      const float low = b == 0 ? feature_min[f] : bins.cut(f, b - 1);
-      const float high = b == n_bins - 1 ? feature_max[f] : bins.cut(f, b);
-      values[b] = b == 0 ? low : b == n_bins - 1 ? high : low + (high - low) / 2;
-    }
-  }
+  features.bin_values = BinValues(*binned.bins, feature_min, feature_max);
   return features;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/large_pages.hpp"
+#include "forests/data/bin_values.hpp"
 #include "trees/binned_matrix.hpp"
 
 namespace rankgrove::forests {
@@ -17,7 +18,7 @@ struct ForestFeatures {
   std::shared_ptr<const BinnedMatrix> binned;
   std::vector<int64_t> offsets;       // of queries
   std::vector<int32_t> query_of_row;  // follows from the offsets
-  std::vector<float> bin_values;      // a value inside each bin; of feature f: values_of(f)
+  BinValues bin_values;
 
   std::vector<int32_t> usual;  // byte that many rows have, by feature; -1: there is none
 
@@ -28,11 +29,6 @@ struct ForestFeatures {
 
   int64_t n_rows() const { return binned->n_rows; }
   int32_t n_queries() const { return static_cast<int32_t>(offsets.size()) - 1; }
-
-  // Every feature has one bin more than cuts.
-  const float* values_of(int32_t f) const {
-    return bin_values.data() + binned->bins->offsets[f] + f;
-  }
 
   template <typename Code>
   const Code* row_codes() const {
@@ -47,7 +43,6 @@ struct ForestFeatures {
 // The query of each row.
 std::vector<int32_t> queries_of_rows(const std::vector<int64_t>& offsets);
 
-// Values inside bins are estimated from the cuts around them and the features' extreme values.
 ForestFeatures make_forest_features(std::shared_ptr<const BinnedMatrix> binned,
                                     std::vector<int64_t> offsets, const float* feature_min,
                                     const float* feature_max, int n_threads);

@@ -170,7 +170,8 @@ class ForestTreeGrower {
     std::unique_ptr<SmallTrees<Code>> small;
     if (options_.max_leaf_nodes == kUnlimited && order_of_splits == NodeOrder::kDepthFirst &&
         times_.empty() && SmallTrees<Code>::fit(data_, *splitter)) {
-      small = std::make_unique<SmallTrees<Code>>(data_, options_, sample_weight_, *splitter, tree_);
+      small = std::make_unique<SmallTrees<Code>>(data_, options_, sample_weight_, *splitter,
+                                                 n_documents_, tree_);
     }
     split_all(
         roots, order_of_splits, *splitter, false, [](const FoundSplit&) {},

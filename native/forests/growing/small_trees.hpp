@@ -1,10 +1,11 @@
-// Grows the part of a tree below a node that is not large, with its documents as bits of words (see
+// Grows the part of a tree below a node of up to 65,536 documents, which are bits of words (see
 // document_bits.hpp). The nodes are those that the grower of the tree would make, depth-first.
 //
 // A node that has become much smaller than the block of documents that it is a part of gets a block
 // of its own, so that few of the bits that are looked at are those of documents elsewhere.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -32,20 +33,26 @@ class SmallTrees {
   }
 
   SmallTrees(const ForestData& data, const ForestOptions& options, double sample_weight,
-             NodeSplitter<Code>& splitter, GrowingTree& tree)
+             NodeSplitter<Code>& splitter, int64_t n_documents, GrowingTree& tree)
       : data_(data),
         options_(options),
         sample_weight_(sample_weight),
         splitter_(splitter),
         tree_(tree) {
     const bool few_features = options.splitter == Splitter::kRandom || options.max_features < 4;
-    for (const int64_t most_documents : {4096, 512, 64}) {
-      if (few_features && most_documents > 64) continue;  // a large block takes longer to make
-      blocks_.push_back(std::make_unique<Block>(data, most_documents));
+    // A node looks at all documents of its block, and a block copies all of its documents: eight
+    // times as many documents as in the smallest node of a block balance both.
+    constexpr int64_t kSmallest = 64;
+    for (const int64_t most_documents : {int64_t{65536}, int64_t{8192}, int64_t{1024}, kSmallest}) {
+      if (most_documents > kSmallest) {
+        if (few_features) continue;                       // a large block takes longer to make
+        if (most_documents / 8 >= n_documents) continue;  // a smaller one has room for all
+      }
+      blocks_.push_back(std::make_unique<Block>(data, std::min(most_documents, n_documents)));
     }
   }
 
-  // Nodes of so many documents are grown.
+  // Nodes of up to so many documents are grown.
   int64_t most_documents() const { return blocks_.front()->documents.most_documents(); }
 
   // Splits a node that is not pure, with these rows of these classes, and all below it.

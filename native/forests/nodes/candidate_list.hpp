@@ -94,7 +94,7 @@ class CandidateList {
   int32_t centered_bin(const NodeSplit& split, int32_t next) const {
     const Bins& bins = *features_.binned->bins;
     if (next <= split.bin + 1 || bins.is_categorical(split.feature)) return split.bin;
-    const float* values = features_.values_of(split.feature);
+    const float* values = features_.bin_values.of(split.feature);
     const float middle = values[split.bin] + (values[next] - values[split.bin]) / 2;
     int32_t best = split.bin;
     float distance = std::numeric_limits<float>::infinity();

@@ -38,17 +38,10 @@ bool draw_threshold(const ForestFeatures& features, int32_t feature, int32_t low
     split.bin = low + static_cast<int32_t>(random.below(high - low));
     return true;
   }
-  const float* values = features.values_of(feature);
+  const float* values = features.bin_values.of(feature);
   const double from = values[low];
   const double point = from + random.uniform() * (static_cast<double>(values[high]) - from);
-  // The last value in low .. high - 1 that is at most the point. Halves without a branch to guess.
-  const float* at = values + low;
-  for (int32_t rest = high - low; rest > 1;) {
-    const int32_t half = rest / 2;
-    at = at[half] <= point ? at + half : at;
-    rest -= half;
-  }
-  split.bin = static_cast<int32_t>(at - values);
+  split.bin = features.bin_values.last_at_most(feature, low, high, point);
   return true;
 }
 
