@@ -43,7 +43,10 @@ WHEN = {
     "After Holm's correction, no difference from CatBoost is significant at 0.05.",
     "stochasticfilter": "If the order of a list is given (by time, by price, by another system), "
     "and the model should decide which documents are shown: those with a score of at least 0. The "
-    "scores are not meant to rank documents, although good documents tend to have high scores.",
+    "scores are not meant to rank documents, although good documents tend to have high scores. An "
+    "[export](../how-to/exporting.md#search-engines) to Elasticsearch, OpenSearch or Solr adds a "
+    "number to all scores and prints it: there, documents with a score of at least this number are "
+    "shown.",
     "groupquantile": "For real-valued labels with outliers, if the level of the labels differs "
     "between queries. [QueryRMSE](queryrmse.md) has the square of the same residuals as loss.",
     "rcrank": "To compare with its paper. An oblivious tree is scored by one table look-up. "
