@@ -24,6 +24,25 @@ struct LeafSums {
   }
 };
 
+// Sums over some rows of a leaf, of which each is told its node. Not inlined: inside the loop over
+// threads the compiler keeps less in registers, and two threads together took twice the time of
+// one.
+[[gnu::noinline]] LeafSums visit_rows(const int32_t* rows, int64_t n_rows, int32_t node,
+                                      const float* gradients, const float* hessians,
+                                      double gradient_scale, double hessian_scale,
+                                      int32_t* leaf_of_row) {
+  LeafSums sums{0, 0, n_rows};
+  for (int64_t i = 0; i < n_rows; ++i) {
+    const int32_t row = rows[i];
+    leaf_of_row[row] = node;
+    sums.gradient += static_cast<int64_t>(gradients[row] * gradient_scale);
+    if (hessians && hessians[row] > 0.0f) {
+      sums.hessian += static_cast<int64_t>(hessians[row] * hessian_scale);
+    }
+  }
+  return sums;
+}
+
 }  // namespace
 
 void set_node_values(const GrowthState& state, const std::vector<GrownLeaf>& leaves,
@@ -47,17 +66,9 @@ void set_node_values(const GrowthState& state, const std::vector<GrownLeaf>& lea
                       static_cast<double>(std::max<size_t>(blocks.size(), 1));
   parallel_for(static_cast<int64_t>(blocks.size()), state.n_threads, cost, [&](int64_t b) {
     Block& block = blocks[b];
-    const int32_t node = leaves[block.leaf].node;
-    LeafSums sums{0, 0, block.end - block.begin};
-    for (int64_t i = block.begin; i < block.end; ++i) {
-      const int32_t row = rows[i];
-      leaf_of_row[row] = node;
-      sums.gradient += static_cast<int64_t>(gradients[row] * packed.gradient_scale64);
-      if (hessians && hessians[row] > 0.0f) {
-        sums.hessian += static_cast<int64_t>(hessians[row] * packed.hessian_scale64);
-      }
-    }
-    block.sums = sums;
+    block.sums =
+        visit_rows(rows + block.begin, block.end - block.begin, leaves[block.leaf].node, gradients,
+                   hessians, packed.gradient_scale64, packed.hessian_scale64, leaf_of_row);
   });
   std::vector<LeafSums> of_leaf(leaves.size()), of_node(tree.n_nodes());
   for (const Block& block : blocks) of_leaf[block.leaf] += block.sums;
