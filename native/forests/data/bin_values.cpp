@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "common/simd.hpp"
+
 namespace rankgrove::forests {
 namespace {
 
