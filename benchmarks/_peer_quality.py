@@ -14,6 +14,7 @@ comparisons of a table. Our trees and the candidates of ``Auto`` were chosen on 
 from __future__ import annotations
 
 import argparse
+import copy
 import functools
 import hashlib
 import json
@@ -35,7 +36,7 @@ from rankgrove.experiments.significance import holm, paired_t
 from rankgrove.rankers.auto import CANDIDATES
 from rankgrove.rankers.base.ranker_text import read_ranker
 
-METRIC = rankgrove.metric("ndcg@10")
+METRIC = "ndcg@10"
 PATIENCE = 50
 N_BAGS = 10
 SHARE = 0.63  # of the queries of each bag of a peer
@@ -68,12 +69,17 @@ SAMPLES = (
 
 
 class System(NamedTuple):
-    """A ranker of ours or ``library:objective``, with settings among which folds choose."""
+    """A ranker of ours or ``library:objective``, with settings among which folds choose.
+
+    ``binary`` labels are those of at least half the highest grade.
+    """
 
     label: str
     use: str
     settings: tuple[dict[str, Any], ...] = ({},)
     bagged: bool = False
+    metric: str = METRIC
+    binary: bool = False
 
 
 PEERS = {
@@ -163,11 +169,7 @@ TABLES: dict[str, list[System]] = {
 
 def run(report: Report, args: argparse.Namespace) -> None:
     """Measure the chosen tables on the collections of a set, and print them."""
-    given = SETS[args.collections](args.data)
-    if args.only:
-        given = {name: data for name, data in given.items() if any(o in name for o in args.only)}
-    if args.quick:
-        given = dict(list(given.items())[-1:])
+    given = chosen_collections(args)
     report.note(NOTES[args.collections])
     for table in args.tables:
         systems = TABLES[table]
@@ -193,6 +195,14 @@ def run(report: Report, args: argparse.Namespace) -> None:
         show(report, table, values, seeds)
 
 
+def chosen_collections(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the collections of a set, those of ``--only`` or the last one if in a hurry."""
+    given: dict[str, Any] = SETS[args.collections](args.data)
+    if args.only:
+        given = {name: data for name, data in given.items() if any(o in name for o in args.only)}
+    return dict(list(given.items())[-1:]) if args.quick else given
+
+
 def stored_seeds(name: str, systems: list[System], args: argparse.Namespace) -> int:
     """Return how many of the first seeds have all folds of all systems in the store."""
     for seed in range(args.seeds):
@@ -213,6 +223,8 @@ def n_folds(args: argparse.Namespace) -> int:
 def cell_path(args: argparse.Namespace, name: str, fold: int, seed: int, system: System) -> Path:
     """Return the file of the values of a fold."""
     facts = [name, fold, seed, system.use, system.settings, system.bagged, made_by(system.use)]
+    if system.metric != METRIC or system.binary:
+        facts += [system.metric, system.binary]
     digest = hashlib.sha256(json.dumps(facts, default=str).encode()).hexdigest()
     return Path(args.store / f"{digest[:16]}.npy")
 
@@ -262,14 +274,26 @@ def whole(folder: str) -> Any:
 
 def best_of(system: System, fold: Fold, seed: int, threads: int) -> Any:
     """Return the test values of the setting that is best on the validation part."""
+    metric = rankgrove.metric(system.metric)
+    if system.binary:
+        fold = with_binary_labels(fold)
     best, chosen = -np.inf, None
     for setting in system.settings:
         on_valid, on_test = scores_of(system, setting, fold, seed, threads)
-        value = METRIC(fold.validation.y, on_valid, groups=fold.validation.groups)
+        value = metric(fold.validation.y, on_valid, groups=fold.validation.groups)
         if value > best:
             best = value
-            chosen = METRIC.per_query(fold.test.y, on_test, groups=fold.test.groups)
+            chosen = metric.per_query(fold.test.y, on_test, groups=fold.test.groups)
     return chosen
+
+
+def with_binary_labels(fold: Fold) -> Fold:
+    """Return the fold with the labels 0 and 1."""
+    least = max(part.y.max() for part in fold) / 2
+    parts = [copy.copy(part) for part in fold]
+    for part in parts:
+        part.y = (part.y >= least).astype(float)
+    return Fold(*parts)
 
 
 def scores_of(system: System, setting: dict[str, Any], fold: Fold, seed: int, threads: int) -> Any:
@@ -281,7 +305,12 @@ def scores_of(system: System, setting: dict[str, Any], fold: Fold, seed: int, th
             ranker = rankgrove.Bagged(ranker=ranker, n_bags=N_BAGS)
         ranker.set_params(random_state=seed, n_jobs=threads)
         rounds = PATIENCE if ranker.stops_early else None
-        ranker.fit(fold.train, eval_set=fold.validation, early_stopping_rounds=rounds)
+        ranker.fit(
+            fold.train,
+            eval_set=fold.validation,
+            eval_metric=system.metric,
+            early_stopping_rounds=rounds,
+        )
         return [ranker.predict(part) for part in parts]
 
     def fitted(train: Any, number: int) -> list[Any]:
@@ -290,7 +319,7 @@ def scores_of(system: System, setting: dict[str, Any], fold: Fold, seed: int, th
             target,
             setting,
             Fold(train, *parts),
-            metric=METRIC,
+            metric=rankgrove.metric(system.metric),
             seed=number,
             rounds=PATIENCE,
             n_jobs=threads,

@@ -17,6 +17,9 @@ comparable settings, bagged, or tuned by 30 or 10 trials (``_peer_quality.py``):
 
     python benchmarks/bench_quality.py --tables "comparable settings" --seeds 3
     python benchmarks/bench_quality.py --tables defaults --collections held-out
+
+``--tables losses`` sets every ranking loss of the three beside ours of its name
+(``_peer_losses.py``).
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+import _peer_losses
 import _peer_quality
 import rankgrove
 from _report import Report, benchmark_arguments
@@ -47,6 +51,7 @@ RANKERS = (
     "rcrank",
 )
 PEER = "lightgbm lambdarank"
+LOSSES = "losses"  # a table of its own
 VALIDATED = ", validated"
 LEAF_SIZES = (20, 100, 400)
 # Settings tried when they are validated, beside `STOCHASTIC` and documents per leaf.
@@ -73,19 +78,24 @@ def main() -> None:
     parser.add_argument("--learning-rate", type=float, default=0.1)
     parser.add_argument("--patience", type=int, default=200, help="rounds without gain to stop")
     parser.add_argument("--bins", type=int, nargs="+", default=[255, 128, 63])
-    parser.add_argument("--tables", nargs="+", choices=list(_peer_quality.TABLES), metavar="TABLE")
+    parser.add_argument(
+        "--tables", nargs="+", choices=[*_peer_quality.TABLES, LOSSES], metavar="TABLE"
+    )
     parser.add_argument("--store", type=Path, default=Path("bench-quality"))
     parser.add_argument("--stored", action="store_true", help="print what --store has, fit nothing")
     parser.add_argument("--seeds", type=int, default=1, help="divisions that --tables average")
     parser.add_argument("--folds", type=int, default=5, help="folds of --tables that are measured")
     parser.add_argument("--collections", choices=list(_peer_quality.SETS), default="study")
     parser.add_argument("--only", nargs="+", help="collections of --tables by parts of their names")
+    parser.add_argument("--losses", nargs="+", help="losses of the table of that name")
     args = parser.parse_args()
+    if args.tables and LOSSES in args.tables and len(args.tables) > 1:
+        parser.error("the table of losses is printed alone")
     if args.tables:
         given = [] if args.collections == "study" else [args.collections]
         name = "-".join(["quality-peers", *args.tables[0].split(",")[0].split(), *given])
         report = Report(name, args, libraries=["lightgbm", "xgboost", "catboost"])
-        _peer_quality.run(report, args)
+        (_peer_losses if args.tables == [LOSSES] else _peer_quality).run(report, args)
         report.write()
         return
     if args.quick:
