@@ -167,6 +167,52 @@ def test_interrupt_exits_with_130():
     assert (process.returncode, errors) == (130, "interrupted\n")
 
 
+INTERRUPTED_IMPORT = """
+import signal
+import sys
+
+class Finder:
+    def find_spec(name, path, target=None):
+        if name == "{name}":
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Finder)
+"""
+
+
+@pytest.mark.parametrize("name", ["rankgrove.cli.main", "rankgrove.cli.train", "own"])
+def test_ctrl_c_during_an_import_ends_the_process(rankgrove, tmp_path, monkeypatch, name):
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPTED_IMPORT.format(name=name))
+    (tmp_path / "own.py").write_text("")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    run = rankgrove("train", "mart", "x", "--out", "m.rg", "--import", "own")
+    assert (run.returncode, run.stderr) == (-signal.SIGINT, "")
+
+
+SWALLOWING = """
+import signal
+import rankgrove
+
+@rankgrove.register_metric("swallowing", of="scores")
+def swallowing(labels, scores):
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        raise TypeError("something else") from None
+"""
+
+
+def test_ctrl_c_that_a_library_turns_into_another_error_exits_with_130(
+    rankgrove, data_file, tmp_path
+):
+    (tmp_path / "swallows.py").write_text(SWALLOWING)
+    words = ("--valid", data_file, "--metric", "swallowing", "--import", "swallows")
+    run = rankgrove("train", "mart", data_file, "--out", "m.rg", *words)
+    assert run.returncode == 130
+    assert run.stderr.endswith("interrupted\n")
+    assert "something else" not in run.stderr
+
+
 @pytest.mark.parametrize("code", ["0", "", "'enough'"])
 def test_a_module_that_exits_is_a_failure(rankgrove, data_file, tmp_path, code):
     (tmp_path / "leaves.py").write_text(f"import sys\nsys.exit({code})\n")

@@ -24,6 +24,7 @@ from rankgrove import __version__
 from rankgrove._files import reason
 from rankgrove._plugins import import_failure
 from rankgrove.cli.help import HelpParser
+from rankgrove.cli.interrupts import Interrupts
 from rankgrove.cli.messages import in_options
 from rankgrove.cli.standard_streams import secure_standard_streams
 from rankgrove.errors import DataWarning, GateError, RankgroveError
@@ -79,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         secure_standard_streams()
     try:
         arguments = _parse(list(sys.argv[1:] if argv is None else argv))
-        code = USAGE if arguments is None else _run(arguments)
+        code = USAGE if arguments is None else _run(arguments, in_process=argv is not None)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         code = INTERRUPTED
@@ -95,14 +96,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace, in_process: bool) -> int:
     warnings.showwarning = partial(_show_warning, arguments, set(), warnings.showwarning)
+    interrupts = Interrupts()
     try:
-        arguments.run(arguments)
-        sys.stdout.flush()
+        with contextlib.nullcontext() if in_process else interrupts.raised():
+            arguments.run(arguments)
+            sys.stdout.flush()
     except BrokenPipeError:
         return BROKEN_PIPE
     except (Exception, SystemExit) as error:  # code of others may call sys.exit(0)
+        if interrupts.seen:
+            raise KeyboardInterrupt from error  # a library caught it and failed
         if arguments.debug:
             traceback.print_exc()
         else:
