@@ -326,6 +326,20 @@ def test_usual_hosts_are_taken(server, host):
         assert read_response(connection).status == 200
 
 
+@pytest.mark.parametrize(("path", "status"), [("/%73core", 200), ("/models/web%2Fscore", 404)])
+def test_an_encoded_slash_separates_no_parts_of_a_path(server, path, status):
+    with server.connect() as connection:
+        connection.sendall(post(BODY, path=path))
+        assert read_response(connection).status == status
+
+
+@pytest.mark.parametrize("path", ["/%2Fscore", "/%2fscore", "%2fscore", "/models%2fweb/score"])
+def test_paths_with_an_encoded_slash_do_not_exist(server, path):
+    with server.connect() as connection:
+        connection.sendall(post(BODY, path=path))
+        assert read_response(connection).status in (400, 404)
+
+
 @pytest.mark.parametrize("path", ["/models/web%2Fscore%00", "/%ff", "//score", "*", "/score/"])
 def test_odd_paths_are_answered(server, path):
     with server.connect() as connection:
