@@ -52,6 +52,14 @@ bool is_decimal(const char* p, const char* end, bool& large) {
   return p == end;
 }
 
+// Whether the number is infinite if it is rounded to double first, as readers of tables do.
+template <typename T>
+bool overflows_as_double(const char* begin, const char* end) {
+  double value = 0.0;
+  std::from_chars(begin, end, value);
+  return std::isinf(static_cast<T>(value));
+}
+
 template <typename T>
 NumberStatus parse_number(const char* begin, const char* end, T& value) {
   const bool negative = begin != end && *begin == '-';
@@ -66,6 +74,8 @@ NumberStatus parse_number(const char* begin, const char* end, T& value) {
       value = T{0};
     } else if (error != std::errc() || stop != end) {
       return NumberStatus::kMalformed;
+    } else if (value == std::numeric_limits<T>::max() && overflows_as_double<T>(begin, end)) {
+      return NumberStatus::kOverflow;
     }
   } else if (is_word(begin, end, "inf") || is_word(begin, end, "infinity")) {
     value = std::numeric_limits<T>::infinity();

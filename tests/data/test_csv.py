@@ -80,6 +80,7 @@ def test_text_columns_can_be_left_out(read):
         ("qid,label,a,weight\n1,0,1,1\n1,1,1,-2\n", "sample_weight -2 of line 3 is negative"),
         ("qid,label,a\n1,0,1\n1,inf,1\n", "'label': the value of line 3 is inf, not a finite"),
         ("qid,label,a\n1,0,1e39\n", "too large for a 32-bit float"),
+        ("qid,label,a\n1,0,3.4028235677973365e38\n", "too large for a 32-bit float"),
         ("qid,label,a,a\n1,0,1,1\n", "'a' occurs twice"),
         ("qid,label,a\n1,-1,1\n", "the label -1 is negative"),
         (b"qid,label,\xe9\n1,1,1\n", "line 1 is not UTF-8"),
