@@ -50,7 +50,7 @@ def nearest_float32(text: bytes) -> np.float32:
     if len(digits.lstrip(b"0")) + exponent < -60:
         return sign * np.float32(0)
     exact = Fraction(int(digits)) * Fraction(10) ** exponent
-    if exact >= Fraction(2) ** 128 - Fraction(2) ** 103:
+    if float(exact) >= 2.0**128 - 2.0**103:  # as a double: tables hold no more digits
         raise OverflowError
     with np.errstate(over="ignore"):
         near = np.minimum(np.float32(float(exact)), np.finfo(np.float32).max)
