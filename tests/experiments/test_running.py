@@ -363,8 +363,12 @@ def test_ctrl_c_stops_at_once_and_keeps_what_is_finished(data_file, tmp_path, jo
     assert not list((tmp_path / "results").glob(".folds-*"))
 
 
-def test_stale_claims_are_taken_over(tiny_study, tmp_path):
-    """Somebody on another machine died: nobody can ask for the process, but the heart stands."""
+@pytest.mark.parametrize("change", [-3600, 3600])
+def test_stale_claims_are_taken_over(tiny_study, tmp_path, change):
+    """Somebody on another machine died: nobody can ask for the process, but the heart stands.
+
+    If the clock was set back meanwhile, its last beat lies in the future.
+    """
     fold = next(tiny_study.sources[0].folds())
     cell = next(tiny_study.cells(fold))
     with Store(tmp_path) as dead, Store(tmp_path) as store:
@@ -374,7 +378,7 @@ def test_stale_claims_are_taken_over(tiny_study, tmp_path):
             base.execute("UPDATE cells SET host = 'elsewhere'")
         assert not store.claim(cell)
         with dead._transaction() as base:
-            base.execute("UPDATE cells SET beat = beat - 3600")
+            base.execute("UPDATE cells SET beat = beat + ?", (change,))
         assert store.claim(cell)
 
 

@@ -113,6 +113,17 @@ def test_studies_of_other_data_under_the_same_description_have_their_own_results
         assert prints[0] != prints[1]
 
 
+def test_the_last_study_is_the_last_though_the_clock_was_set_back(tmp_path, monkeypatch):
+    times = iter([2e9, 1e9, 1e9])
+    monkeypatch.setattr("rankgrove.experiments.store.time.time", lambda: next(times))
+    for title in ("first", "second", "first"):
+        with Store(tmp_path) as store:
+            store.begin({"title": title})
+        with Store.existing(tmp_path) as store:
+            assert store.study["title"] == title
+            assert store.studies()[0]["title"] == title
+
+
 def values_of(folds, out):
     found = rankgrove.compare({"mine": folds}, ["mart:n_estimators=2"], metrics=["ndcg@5"], out=out)
     return found.folds("mine"), found.results("mine")[0].values["ndcg@5"]
