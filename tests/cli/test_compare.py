@@ -39,6 +39,12 @@ def test_a_folder_gives_a_table_a_store_and_a_model(rankgrove, folder):
     assert best.ranker_name in ("lambdamart", "rf-point")
     assert best.provenance_["data"]["queries"] == 12
     assert [name[:6] for name in best.provenance_["validation"]] == ["ndcg@5"]
+    told = rankgrove("info", "best.rg")
+    assert told.returncode == 0, told.stderr
+    grades = best.provenance_["data"]["grades"]
+    words = ", ".join(f"{grade}: {count}" for grade, count in grades.items())
+    assert f"grades ({words})" in " ".join(told.stdout.split())
+    assert best.provenance_["data"]["digest"] in told.stdout
 
 
 def test_a_best_that_cannot_be_saved_costs_no_table(rankgrove, folder):

@@ -76,6 +76,33 @@ def test_the_shown_order_itself_is_estimated_by_its_clicks(judged):
     assert "effective sample size" in str(found)
 
 
+@pytest.mark.parametrize("reward", ["clicks", "dcg"])
+@pytest.mark.parametrize("estimator", ["ips", "dr"])
+def test_equal_scores_have_the_mean_of_their_orders(judged, estimator, reward):
+    table = simulate_clicks(judged, n_sessions=200, ranker=judged.X[:, 2], seed=1)
+    position = table["position"].to_numpy()
+    session = table["session"].to_numpy()
+    whole = np.isin(session, session[position == 10])
+    table, position = table.filter(whole), position[whole]
+    more = {"relevance": np.full(len(table), 0.3)} if estimator == "dr" else {}
+    options = {"estimator": estimator, "reward": reward, **more}
+    cycles = [(position + shift) % 10 for shift in range(10)]  # each document at every place once
+    values = [estimate_clicks(table, x, PROPENSITIES, **options).value for x in cycles]
+    tied = estimate_clicks(table, np.zeros(len(table)), PROPENSITIES, **options).value
+    assert tied == pytest.approx(np.mean(values))
+    assert np.std(values) > 0
+
+
+def test_sessions_are_known_and_several():
+    rewards, weights = np.ones(40), np.ones(40)
+    with pytest.raises(DataError, match="at least 2 sessions"):
+        estimate_value(rewards, weights, session=np.zeros(40))
+    for missing in (np.nan, None):
+        session = np.array([missing, *range(39)], object if missing is None else float)
+        with pytest.raises(DataError, match="session of row 0 is missing"):
+            estimate_value(rewards, weights, session=session)
+
+
 @pytest.mark.parametrize("estimator", ["ips", "dr"])
 def test_the_order_of_impressions_does_not_matter(judged, estimator):
     table = simulate_clicks(judged, n_sessions=200, ranker=judged.X[:, 2], seed=1)

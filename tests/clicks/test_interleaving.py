@@ -36,14 +36,21 @@ def test_credit_of_balanced_lists_is_unbiased(a, b, seed):
         )
         for m in lists.values()
     ]
-    alone = [sum(relevance[d] / k for k, d in enumerate(r, 1)) for r in (a, b)]
     shown = {d for documents in lists for d in documents}
-    missing = sum(relevance[d] * (_theta(a, d) - _theta(b, d)) for d in {*a, *b} - shown)
-    assert np.mean(values) == pytest.approx(alone[0] - alone[1] - missing)
+    depth = max(n for n in range(6) if {*a[:n], *b[:n]} <= shown)
+    assert depth >= 2
+    alone = [sum(relevance[d] / k for k, d in enumerate(r[:depth], 1)) for r in (a, b)]
+    assert np.mean(values) == pytest.approx(alone[0] - alone[1])
 
 
-def _theta(ranking, document):
-    return 1 / (ranking.index(document) + 1) if document in ranking else 0.0
+def test_no_balanced_ranking_is_preferred_if_all_documents_are_alike():
+    """A lists documents as its fourth and B as its third that are never shown."""
+    a, b, lists = list("abcde"), list("cefab"), {}
+    for coin in range(20):
+        merged = interleave(a, b, length=4, method="balanced", seed=coin)
+        lists[tuple(merged.documents)] = sum(c / k for k, c in enumerate(merged.credit, 1))
+    assert {d for documents in lists for d in documents} == {*"abce"}
+    assert np.mean(list(lists.values())) == pytest.approx(0)
 
 
 def test_team_draft_gives_both_rankers_the_same_chances():

@@ -7,7 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rankgrove import MART
 from rankgrove.data.core.columns import Columns
+from rankgrove.datasets import make_ranking
 from rankgrove.models.trees import TreesModel
 from rankgrove.trees.ensemble import TreeEnsemble
 
@@ -82,3 +84,13 @@ def test_state_brings_back_the_same_scores(fill):
     own = model(fill=fill)
     again = TreesModel.from_state(*own.get_state(), own.columns)
     np.testing.assert_array_equal(again.scores(X), own.scores(X))
+
+
+def test_steps_of_a_continued_model_are_summed_as_the_whole_model():
+    """To the last bit, however many steps are taken at once."""
+    data = make_ranking(30, n_features=8, seed=1)
+    base = MART(n_estimators=10, random_state=0).fit(data)
+    ranker = MART(n_estimators=10, random_state=0).fit(data, init_model=base)
+    for n, scores in enumerate(ranker.staged_predict(data), start=1):
+        np.testing.assert_array_equal(ranker.predict(data, n_steps=n), scores)
+    np.testing.assert_array_equal(scores, ranker.predict(data))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -345,6 +347,16 @@ class TestTrees:
         X[:, feature] = np.tile(np.linspace(X.min(), X.max(), 50), 20)
         steps = np.diff(ranker.predict(X).reshape(20, 50), axis=1)
         assert (direction * steps >= 0).all()
+
+    @pytest.mark.parametrize("constraint", [{"monotone": [1] * 10}, {"interactions": [[0, 1]]}])
+    def test_an_init_model_without_the_constraint_is_warned_of(self, train, constraint):
+        free, kept = mart().fit(train), mart(**constraint).fit(train)
+        ranker = mart(**constraint)
+        with pytest.warns(rankgrove.DataWarning, match="holds for the new trees alone"):
+            ranker.fit(train, init_model=free)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            ranker.fit(train, init_model=kept)
 
     def test_monotone_by_name_is_monotone_by_position(self, train, tmp_path):
         names = list(train.feature_names)

@@ -210,3 +210,10 @@ def test_out_of_bag_residuals_need_no_grades(data, shift):
     same = igbrt(**params).fit(data.X, data.y, qid=data.qid).predict(data.X)
     assert np.corrcoef(shifted, same)[0, 1] > 0.98  # up to splits that rounding decides
     assert abs(np.mean(shifted - same) - shift) < 0.05
+
+
+@pytest.mark.parametrize("constraint", [{"monotone": [1] * 8}, {"interactions": [[0, 1]]}])
+def test_constraints_that_the_forest_would_break_are_refused(data, constraint):
+    name = next(iter(constraint))
+    with pytest.raises(ValueError, match=f"parameter {name} of IGBRT has no effect on the forest"):
+        igbrt(**constraint).fit(data)

@@ -128,9 +128,17 @@ def _flat(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
                 size = f", {file['bytes']:,} bytes, {file['digest']}" if "digest" in file else ""
                 yield "file", f"{file.get('name')}{size}"
         elif isinstance(value, dict):
-            yield name, ", ".join(f"{key} {number:,.6g}" for key, number in value.items())
+            yield name, ", ".join(f"{key} {_fact(fact)}" for key, fact in value.items())
         else:
             yield name, str(value)
+
+
+def _fact(value: Any) -> str:
+    """Return a value of a provenance's table as text: a number, a text, or counts by grade."""
+    if isinstance(value, dict):
+        return "(" + ", ".join(f"{key}: {_fact(count)}" for key, count in value.items()) + ")"
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"{value:,.6g}" if number else str(value)
 
 
 def _show(path: str, found: Description) -> None:

@@ -144,7 +144,9 @@ def estimate_clicks(
     r"""Estimate what the lists of a log would have earned in the order of other scores.
 
     The documents of each logged list are sorted anew, by ``scores``; documents that were not shown
-    are out of reach of such an estimate. Under the position-based model a document at logged
+    are out of reach of such an estimate. Documents of equal score share their positions: each has
+    the mean of their :math:`v_j` (in the order in which they were shown, a constant score would
+    earn the clicks of the shown ranking). Under the position-based model a document at logged
     position :math:`k` and new position :math:`j` has the weight :math:`v_j / \theta_k`, with
     :math:`v_j = \theta_j` for clicks per list and :math:`v_j = 1 / \log_2(1 + j)` for DCG of
     relevance.
@@ -176,6 +178,7 @@ def estimate_clicks(
     places = log.position[log.offsets[:-1][log.session] + rank]
     logged = propensities.of(log.position)
     worth = propensities.of(places) if reward == "clicks" else 1 / np.log2(1 + places)
+    worth = _mean_of_ties(worth[order], log.session[order], new[order])[np.argsort(order)]
     weights = worth / logged
     predictions: dict[str, Any] = {}
     if estimator == "dr":
@@ -195,10 +198,24 @@ def estimate_clicks(
     )
 
 
+def _mean_of_ties(worth: Floats, session: npt.NDArray[Any], scores: Floats) -> Floats:
+    """Replace the worth of documents of equal score in a list, in sorted order, by its mean."""
+    fresh = np.r_[True, (session[1:] != session[:-1]) | (scores[1:] != scores[:-1])]
+    tie = np.cumsum(fresh) - 1
+    return np.asarray((np.bincount(tie, worth) / np.bincount(tie))[tie])
+
+
 def check_confidence(confidence: float) -> None:
     """Refuse what is no probability, such as a percentage."""
     words = "between 0 and 1, such as 0.95"
     require_number(confidence, "confidence", words, lambda x: 0 < x < 1)
+
+
+def check_sessions(sessions: npt.NDArray[Any]) -> None:
+    """Refuse ids of sessions that are missing, which would all be one session."""
+    for row, one in enumerate(sessions.tolist()):
+        if one is None or one != one:
+            raise DataError(f"session of row {row} is missing: drop rows of unknown sessions")
 
 
 def _numbers(values: npt.ArrayLike, name: str) -> Floats:
@@ -212,4 +229,8 @@ def _session_numbers(session: npt.ArrayLike, n_rows: int) -> npt.NDArray[np.int6
     values = np.asarray(session)
     if values.shape != (n_rows,):
         raise DataError(f"session has shape {values.shape}, but there are {n_rows} rows")
-    return np.asarray(np.unique(values, return_inverse=True)[1], np.int64)
+    check_sessions(values)
+    ids, number = np.unique(values, return_inverse=True)
+    if len(ids) < 2:
+        raise DataError("an interval needs at least 2 sessions, not 1")
+    return np.asarray(number, np.int64)

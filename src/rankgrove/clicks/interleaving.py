@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._arguments import require_number, require_whole
-from rankgrove.clicks.estimates import check_confidence
+from rankgrove.clicks.estimates import check_confidence, check_sessions
 from rankgrove.data.matrix.numbers import as_numbers
 from rankgrove.errors import DataError
 
@@ -49,14 +49,17 @@ def interleave(
 
     ``balanced`` (Joachims 2002): a coin decides who begins, then the rankers take turns. A click on
     document d is credited so that the expected credit is the difference of the clicks that the
-    rankings would earn, each shown alone, under the position-based model:
+    first documents of the rankings would earn, each shown alone, under the position-based model:
 
     .. math:: \frac{\theta_{A(d)} - \theta_{B(d)}}
         {\tfrac12 (\theta_{M_A(d)} + \theta_{M_B(d)})}
 
     with the positions of d in A, in B, and in the two lists that the coin chooses between
-    (:math:`\theta = 0` where d is not shown); crediting by team is biased here. This debiased
-    credit is derived here from the model; it is not taken from a paper.
+    (:math:`\theta = 0` where d is not shown); crediting by team is biased here. A and B count as
+    far down as all of their documents are in one of the two lists: to at least half of ``length``,
+    and to all of it where both rank the same ``length`` documents. A document that is never shown
+    earns no clicks, and counting those beside it would prefer one ranking. This debiased credit is
+    derived here from the model; it is not taken from a paper.
 
     Parameters
     ----------
@@ -123,10 +126,14 @@ def _balanced(
     if len(theta) < length or not all(0 < value <= 1 for value in theta):
         raise ValueError(f"examination must hold {length} numbers above 0 and at most 1")
     lists = (_merged(a, b, length), _merged(b, a, length))
-    seen = [
-        dict(zip(ranking, theta[:length], strict=False)) for ranking in (a[:length], b[:length])
-    ]
     merged = [dict(zip(ranking, theta, strict=False)) for ranking in lists]
+    depth = 0  # documents at or above it in A or B are all in one of the two lists, or both
+    while depth < length and all(
+        document in merged[0] or document in merged[1]
+        for document in (*a[depth : depth + 1], *b[depth : depth + 1])
+    ):
+        depth += 1
+    seen = [dict(zip(ranking, theta[:depth], strict=False)) for ranking in (a, b)]
     documents = lists[int(coin.random() < 0.5)]
     credit = [
         (seen[0].get(d, 0.0) - seen[1].get(d, 0.0))
@@ -189,9 +196,7 @@ def analyse_interleaving(
     if not (finite := np.isfinite(values)).all():
         row = int(np.argmin(finite))
         raise DataError(f"credit of row {row} is {values[row]}: it must be a finite number")
-    for row, one in enumerate(sessions.tolist()):
-        if one is None or one != one:
-            raise DataError(f"session of row {row} is missing: drop rows of unknown sessions")
+    check_sessions(sessions)
     ids, number = np.unique(sessions, return_inverse=True)
     n = len(ids)
     if n < 2:

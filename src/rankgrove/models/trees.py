@@ -135,11 +135,14 @@ class TreesModel(Model):
         n_threads = resolve_n_jobs(n_jobs)
         first, size = self.n_init_trees, self.trees_per_step
         weights = np.r_[0.0, np.cumsum(self.ensemble.tree_weights)]
-        raw = self._outputs_of(self.ensemble.head(first), X, n_jobs)
-        done = first
+        raw, done = None, 0
         for step in range(1, self.n_steps + 1) if steps is None else steps:
             last = first + step * size
-            raw = raw + self._outputs_of(self.ensemble.head(last).tail(done), X, n_jobs)
+            head = self.ensemble.head(last)
+            if raw is None:  # one sum from the first tree on, as of the whole model
+                raw = self._outputs_of(head, X, n_jobs)
+            else:
+                raw = raw + self._outputs_of(head.tail(done), X, n_jobs)
             done = last
             share = weights[last] / weights[-1] if self.averaged else 1.0
             yield self.link.apply(np.ascontiguousarray(raw.T) / share, n_threads)

@@ -140,6 +140,8 @@ class IGBRT(GBRT):
         idle = ("n_forest_trees", "forest_max_features") if self.forest is not None else ()
         unused = {"start": "where boosting starts from a forest"}
         unused |= dict.fromkeys(idle, "beside a forest")
+        free = "on the forest that boosting starts from, so that the model would not keep it"
+        unused |= dict.fromkeys(("monotone", "interactions"), free)
         return {**super()._unused_parameters(data), **unused}
 
     def reads_rows_once(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -17,6 +18,7 @@ from rankgrove.boosting.sampling import TreeSampler
 from rankgrove.boosting.start import Start
 from rankgrove.data.core.columns import Columns
 from rankgrove.data.core.ranking_input import RankingInput
+from rankgrove.errors import DataWarning
 from rankgrove.models.trees import TreesModel
 from rankgrove.rankers.base.common_parameters import MISSING_IN_TREES, MISSING_IN_TREES_MEANING
 from rankgrove.rankers.base.declaration import declared, param
@@ -301,6 +303,22 @@ class BoostedRanker(TreeRanker):
     def _objective(self, data: TrainingData) -> Objective:
         """Build the objective of this ranker for the training data."""
         raise NotImplementedError
+
+    def _check_init_model(self, init_model: Any) -> None:
+        for name in ("monotone", "interactions"):
+            value = getattr(self, name)
+            if (
+                init_model is None
+                or value is None
+                or str(getattr(init_model, name, None)) == str(value)
+            ):
+                continue
+            warnings.warn(
+                f"parameter {name} of {type(self).__name__} holds for the new trees alone: "
+                "init_model was not trained with the same, and the whole model may not keep it",
+                DataWarning,
+                stacklevel=4,
+            )
 
     def _check_fit(self, fit: Fit) -> None:
         if not self._statistic_columns(fit.data):  # else constraints are on columns to be derived

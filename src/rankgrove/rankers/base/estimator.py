@@ -224,6 +224,7 @@ class BaseRanker(FittedRanker):
         self.check_clicks(given)
         data, shard = workers.checked_input(given)
         self._check_categories(data)
+        self._check_init_model(options.init_model)
         limit = getattr(self, "max_categories", DEFAULT_CATEGORIES)
         data = agree_on_categories(data, shard, limit, columns_of(options.init_model))
         self._refuse_unused_parameters(data)
@@ -447,6 +448,9 @@ class BaseRanker(FittedRanker):
         ):
             if getattr(options, name) is not None and not allowed:
                 raise ValueError(f"{type(self).__name__} has no use for {name}: {why}")
+
+    def _check_init_model(self, init_model: Any) -> None:
+        """Warn if ``init_model`` breaks what a parameter promises of the whole model."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
