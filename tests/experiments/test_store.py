@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ import pytest
 
 import rankgrove
 from rankgrove.data.reading.folds import kfold
+from rankgrove.errors import DataError
 from rankgrove.experiments.cells import CellOutcome
 from rankgrove.experiments.comparison import Comparison
 from rankgrove.experiments.queries import TestQueries
@@ -113,15 +115,36 @@ def test_studies_of_other_data_under_the_same_description_have_their_own_results
         assert prints[0] != prints[1]
 
 
-def test_the_last_study_is_the_last_though_the_clock_was_set_back(tmp_path, monkeypatch):
+def test_the_last_study_is_the_last_though_the_clock_was_set_back(
+    tiny_study, tmp_path, monkeypatch
+):
+    fold = next(tiny_study.sources[0].folds())
+    cells = list(tiny_study.cells(fold))
     times = iter([2e9, 1e9, 1e9])
     monkeypatch.setattr("rankgrove.experiments.store.time.time", lambda: next(times))
     for title in ("first", "second", "first"):
         with Store(tmp_path) as store:
             store.begin({"title": title})
+            store.plan(cells, TestQueries.of(fold.parts), 0)
         with Store.existing(tmp_path) as store:
             assert store.study["title"] == title
             assert store.studies()[0]["title"] == title
+
+
+def test_a_study_whose_data_cannot_be_read_does_not_hide_the_one_before(tiny_data, tmp_path):
+    for data in (tiny_data, tmp_path / "absent.txt"):
+        with contextlib.suppress(FileNotFoundError, DataError):
+            rankgrove.compare(data, ["mart:n_estimators=1"], folds=3, out=tmp_path / "out")
+    with Store.existing(tmp_path / "out") as store:
+        assert len(store.studies()) == 1
+        assert len(store.results()) == 3
+    with contextlib.suppress(FileNotFoundError, DataError):
+        rankgrove.compare(tmp_path / "absent.txt", ["mart"], folds=3, out=tmp_path / "new")
+    with (
+        Store.existing(tmp_path / "new") as store,
+        pytest.raises(DataError, match="holds no study yet"),
+    ):
+        store.results()
 
 
 def values_of(folds, out):

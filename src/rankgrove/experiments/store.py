@@ -50,6 +50,7 @@ _FORMAT = 2
 
 _PLAN = "position INTEGER, data TEXT, fold INTEGER, ranker TEXT, setting INTEGER, repeat INTEGER, "
 _PLAN += "params TEXT, key TEXT, fingerprint TEXT"
+_PLANNED_STUDIES = "studies WHERE study IN (SELECT study FROM plans) ORDER BY begun DESC"
 _TABLES = f"""
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS studies (
@@ -178,9 +179,10 @@ class Store:
     def studies(self) -> list[dict[str, Any]]:
         """The descriptions of all studies in the file, the last one begun first.
 
-        Searches of parameters are left out: they test nothing.
+        Searches of parameters are left out, as they test nothing, and studies that ended before
+        anything was planned, such as one whose data could not be read.
         """
-        rows = self._rows("SELECT description FROM studies ORDER BY begun DESC")
+        rows = self._rows(f"SELECT description FROM {_PLANNED_STUDIES}")
         return [study for row in rows if "search" not in (study := json.loads(row[0]))]
 
     def begin(self, description: dict[str, Any]) -> None:
@@ -361,7 +363,7 @@ class Store:
         """
         if self._study is None:
             with self._transaction() as base:
-                begun = base.execute("SELECT study, description FROM studies ORDER BY begun DESC")
+                begun = base.execute(f"SELECT study, description FROM {_PLANNED_STUDIES}")
                 tested = (row for row in begun if "search" not in json.loads(row["description"]))
                 if (row := next(tested, None)) is None:
                     raise DataError(f"{self.path} holds no study yet")
