@@ -8,6 +8,7 @@ import os
 import resource
 import socket
 import threading
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -55,6 +56,20 @@ def test_strangers_are_not_accepted():
         with socket.create_connection((hub.ticket.host, hub.ticket.port)) as noise:
             noise.sendall(b"GET / HTTP/1.1\r\n\r\n" + bytes(200))
             assert hub.next(0.2) is None
+
+
+def test_a_task_that_starts_after_its_fit_ends_at_once(monkeypatch):
+    """It would keep the only thread of its worker from the next attempt."""
+
+    def retried(seconds):
+        raise AssertionError("the driver that has ended is tried again")
+
+    with DriverHub("127.0.0.1", 1) as hub:
+        pass
+    clock = SimpleNamespace(monotonic=time.monotonic, sleep=retried)
+    monkeypatch.setattr("rankgrove.distributed.handshake.time", clock)
+    with pytest.raises(DriverLinkError, match="worker 0 cannot reach the driver"):
+        WorkerLink(hub.ticket, 0)
 
 
 def test_a_rank_joins_once():

@@ -115,7 +115,13 @@ class WorkerLink(AbstractContextManager["WorkerLink"]):
         self._where = f"the driver at {ticket.host}:{ticket.port}"
         try:
             link = connect(
-                ticket.host, ticket.port, rank, ticket.n_workers, ticket.token, HANDSHAKE_SECONDS
+                ticket.host,
+                ticket.port,
+                rank,
+                ticket.n_workers,
+                ticket.token,
+                HANDSHAKE_SECONDS,
+                listens=True,  # a task that starts after its fit must not keep the next one waiting
             )
         except (HandshakeError, OSError) as error:
             raise DriverLinkError(f"worker {rank} cannot reach {self._where}: {error}") from error

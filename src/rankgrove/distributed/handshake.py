@@ -96,11 +96,19 @@ def introduce(link: socket.socket, rank: int, size: int, token: bytes, deadline:
 
 
 def connect(
-    host: str, port: int, rank: int, size: int, token: bytes, timeout: float
+    host: str,
+    port: int,
+    rank: int,
+    size: int,
+    token: bytes,
+    timeout: float,
+    listens: bool = False,
 ) -> socket.socket:
     """Connect to a hub and run the worker's side; retry until the time-out.
 
-    The hub need not listen yet, and may cut off a connection when it has too many of them.
+    The hub may cut off a connection when it has too many of them, and need not listen yet. If it is
+    known to have begun (``listens``), a port that refuses connections belongs to a hub that has
+    ended.
 
     Raises
     ------
@@ -121,7 +129,8 @@ def connect(
             if link is not None:
                 link.close()
             late = time.monotonic() + _RETRY_SECONDS > deadline
-            if late or isinstance(error, HandshakeError):
+            ended = listens and isinstance(error, ConnectionRefusedError)
+            if late or ended or isinstance(error, HandshakeError):
                 raise
         time.sleep(_RETRY_SECONDS)
 
