@@ -62,3 +62,21 @@ def test_categories_are_taken_or_refused_by_name(name, tmp_path):
     unknown = ranker.predict(FRAME.assign(shop="never seen"), **queries)
     missing = ranker.predict(FRAME.assign(shop=None), **queries)
     np.testing.assert_array_equal(unknown, missing)
+
+
+def pooled_by(ranker):
+    """Return the numbers of categories with codes of their own and of those that share one."""
+    found = ranker.fit(DATA).model_.columns.categories[0]
+    return len(found.values), len(found.pooled)
+
+
+def test_the_limit_of_an_inner_ranker_counts():
+    inner = "mart:n_estimators=3,max_categories=3"
+    alone = pooled_by(rg.MART(n_estimators=3, max_categories=3))
+    assert alone == (2, 2)
+    assert pooled_by(rg.Bagged(ranker=inner, n_bags=2, random_state=0)) == alone
+    assert pooled_by(rg.Calibrated(ranker=inner, min_queries=5, random_state=0)) == alone
+    other = "rf-point:n_estimators=3,max_categories=3"
+    assert pooled_by(rg.Blend(rankers=[inner, other], n_folds=2, random_state=0)) == alone
+    with pytest.raises(ValueError, match="the same max_categories, not 3, 4096"):
+        rg.Blend(rankers=[inner, "rf-point:n_estimators=3"], n_folds=2).fit(DATA)

@@ -134,6 +134,9 @@ class Bagged(BaseRanker):
                 "(--no-stream on the command line), or bag by sampling='seeds'"
             )
 
+    def _category_limit(self) -> int:
+        return self._member(0)._category_limit()
+
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         self._member(0)._refuse_unused_parameters(data)
         return {"metric": "with sampling='seeds'"} if self.sampling == "seeds" else {}

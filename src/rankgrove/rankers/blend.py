@@ -119,6 +119,16 @@ class Blend(BaseRanker):
         groups = as_grouped(data.groups)
         as_metric(self.metric).prepare(data.y, groups, n_jobs=self.n_jobs, part=True)
 
+    def _category_limit(self) -> int:
+        """Return that of the rankers: they are fitted to the same codes."""
+        limits = {ranker._category_limit() for ranker in self._unfitted()}
+        if len(limits) > 1:
+            raise ValueError(
+                "the rankers of a Blend share the categories of the data: give all of them the "
+                f"same max_categories, not {', '.join(map(str, sorted(limits)))}"
+            )
+        return limits.pop() if limits else super()._category_limit()
+
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         for ranker in self._unfitted():
             ranker._refuse_unused_parameters(data)

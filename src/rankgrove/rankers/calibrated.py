@@ -83,6 +83,9 @@ class Calibrated(BaseRanker):
     def _check_labels(self, data: RankingInput) -> None:
         self._inner(0)._check_labels(data)
 
+    def _category_limit(self) -> int:
+        return self._inner(0)._category_limit()
+
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         self._inner(0)._refuse_unused_parameters(data)
         return {}

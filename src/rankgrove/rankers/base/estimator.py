@@ -225,7 +225,7 @@ class BaseRanker(FittedRanker):
         data, shard = workers.checked_input(given)
         self._check_categories(data)
         self._check_init_model(options.init_model)
-        limit = getattr(self, "max_categories", DEFAULT_CATEGORIES)
+        limit = self._category_limit() if data.X.categories else DEFAULT_CATEGORIES
         data = agree_on_categories(data, shard, limit, columns_of(options.init_model))
         self._refuse_unused_parameters(data)
         with naming_rows(data), naming_ranker(type(self).__name__):
@@ -448,6 +448,10 @@ class BaseRanker(FittedRanker):
         ):
             if getattr(options, name) is not None and not allowed:
                 raise ValueError(f"{type(self).__name__} has no use for {name}: {why}")
+
+    def _category_limit(self) -> int:
+        """Return the most codes that a categorical column has in a fit."""
+        return int(getattr(self, "max_categories", DEFAULT_CATEGORIES))
 
     def _check_init_model(self, init_model: Any) -> None:
         """Warn if ``init_model`` breaks what a parameter promises of the whole model."""
