@@ -414,7 +414,7 @@ def test_what_makes_no_study_is_refused(tiny_data):
     for arguments, message in (
         ({"rankers": []}, "no ranker"),
         ({"rankers": "mart", "baseline": "rcrank"}, "the baseline 'rcrank' is none of mart"),
-        ({"rankers": "mart", "repeats": 0}, "repeats must be a whole number of at least 1, not 0"),
+        ({"rankers": "mart", "repeats": 0}, "repeats must be at least 1, not 0"),
         ({"rankers": "mart", "metrics": []}, "no metric"),
     ):
         with pytest.raises(ValueError, match=message):
