@@ -43,6 +43,24 @@ def test_requests_are_answered_after_the_folder_was_removed(two_workers, tmp_pat
             assert connection.recv(12) == b"HTTP/1.1 422"
 
 
+def test_metrics_without_the_counts_of_other_workers_are_refused(
+    model_files, tmp_path, monkeypatch
+):
+    """The folder was removed, and a new worker has begun to count in another one."""
+    folder = tmp_path / "metrics"
+    service = Service({"web": model_files[0]})
+    ask = service.begin(RequestHead("GET", "/metrics"), 0.0)
+    folder.mkdir()
+    monkeypatch.setenv(shared_metrics.VARIABLE, str(folder))
+    assert ask().status == 200
+    shutil.rmtree(folder)
+    assert ask().status == 500
+    shared_metrics.reserve_metrics(1)
+    response = ask()
+    assert response.status == 500
+    assert b"restart the server" in response.body
+
+
 def test_a_disk_without_room_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv(shared_metrics.VARIABLE, str(tmp_path))
 

@@ -41,6 +41,7 @@ from rankgrove.serving.http_message import (
 from rankgrove.serving.json_body import read_json
 from rankgrove.serving.limits import SHORT_BODY, Limits
 from rankgrove.serving.models import ModelStore, ServedModel
+from rankgrove.serving.shared_metrics import counts_are_lost
 
 logger = logging.getLogger("rankgrove.serving")
 
@@ -192,6 +193,11 @@ class Service:
         return json_response([self.store.describe(name) for name in self.store.names])
 
     def _show_metrics(self) -> HttpResponse:
+        if counts_are_lost():
+            message = (
+                "the folder of the metrics was removed, and counts with it: restart the server"
+            )
+            raise RequestError(500, "failure", message)
         return HttpResponse(self.metrics.text(), content_type=metrics.CONTENT_TYPE)
 
     def _describe(self, name: str) -> HttpResponse:
@@ -338,6 +344,8 @@ class Service:
 def _answer_or_failure(answer: DeferredResponse) -> HttpResponse:
     try:
         return answer()
+    except RequestError as error:
+        return error_response(error)
     except Exception as error:  # whatever it is, the client gets an answer
         return _failure(error)
 

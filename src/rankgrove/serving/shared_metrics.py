@@ -18,6 +18,7 @@ from pathlib import Path
 from prometheus_client import multiprocess
 
 VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+_LOST = "counts-lost"  # a file in a folder that replaces one that was removed
 _KINDS = ("counter", "gauge_livesum", "histogram")
 _BYTES = 64 << 10  # of a file for each model, which has about 70 values with names of 200 bytes
 
@@ -40,7 +41,9 @@ def reserve_metrics(n_models: int) -> None:
     if VARIABLE not in os.environ:
         return
     folder = Path(os.environ[VARIABLE])
-    folder.mkdir(mode=0o700, exist_ok=True)
+    if not folder.is_dir():
+        folder.mkdir(mode=0o700, exist_ok=True)
+        (folder / _LOST).touch()
     for kind in _KINDS:
         path = folder / f"{kind}_{os.getpid()}.db"
         if path.exists():
@@ -50,6 +53,14 @@ def reserve_metrics(n_models: int) -> None:
         except OSError as error:
             path.unlink(missing_ok=True)
             raise OSError(f"no room for the metrics in {folder}: {error.strerror}") from error
+
+
+def counts_are_lost() -> bool:
+    """Return whether the folder was removed, so that counts of other workers are missing."""
+    if VARIABLE not in os.environ:
+        return False
+    folder = Path(os.environ[VARIABLE])
+    return not folder.is_dir() or (folder / _LOST).exists()
 
 
 def end_metrics(process: int) -> None:
