@@ -80,3 +80,8 @@ def test_the_limit_of_an_inner_ranker_counts():
     assert pooled_by(rg.Blend(rankers=[inner, other], n_folds=2, random_state=0)) == alone
     with pytest.raises(ValueError, match="the same max_categories, not 3, 4096"):
         rg.Blend(rankers=[inner, "rf-point:n_estimators=3"], n_folds=2).fit(DATA)
+    forest = rg.RandomForest(n_estimators=3, max_categories=3)
+    start = {"n_estimators": 1, "random_state": 0, "forest": forest}
+    assert pooled_by(rg.IGBRT(max_categories=3, **start)) == alone
+    with pytest.raises(ValueError, match="the same max_categories, not 3 and 4096"):
+        rg.IGBRT(**start).fit(DATA)

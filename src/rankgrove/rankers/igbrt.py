@@ -136,6 +136,17 @@ class IGBRT(GBRT):
         known = in_sample.scores(fit.data, self.n_jobs)
         return replace(in_sample, training_outputs=np.where(np.isnan(outputs), known, outputs))
 
+    def _category_limit(self) -> int:
+        forest = self.forest
+        if forest is not None and not forest.__sklearn_is_fitted__():
+            limits = sorted({forest.max_categories, self.max_categories})
+            if len(limits) > 1:
+                raise ValueError(
+                    "the forest and the boosted trees of IGBRT share the categories of the data: "
+                    f"give both the same max_categories, not {limits[0]} and {limits[1]}"
+                )
+        return super()._category_limit()
+
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         idle = ("n_forest_trees", "forest_max_features") if self.forest is not None else ()
         unused = {"start": "where boosting starts from a forest"}
