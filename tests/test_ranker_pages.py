@@ -17,19 +17,17 @@ def pages(repository):
         return importlib.import_module("ranker_pages")
 
 
-def test_every_ranker_has_a_page_and_every_page_a_ranker(repository, monkeypatch):
-    monkeypatch.syspath_prepend(str(repository / "tools"))
-    places = importlib.import_module("build_site")
+def test_every_ranker_has_a_page_and_every_page_a_ranker(repository, pages):
     docs = repository / "docs"
     titles = {path.stem: path.read_text().partition("\n")[0] for path in docs.glob("rankers/*.md")}
     sections = re.findall(r"^## ([a-z-]+)$", (docs / "rankers/forests.md").read_text(), re.M)
     listed = {name for name in OWN_RANKERS if registered()[name].listed}
-    assert sorted(titles.keys() - {"forests"} | {*sections}) == sorted(listed - {*places.GUIDES})
-    assert sorted(sections) == sorted(places.FOREST_PAGES)
+    assert sorted(titles.keys() - {"forests"} | {*sections}) == sorted(listed - {*pages.GUIDES})
+    assert sorted(sections) == sorted(pages.FOREST_PAGES)
     for name in listed - {*sections}:
         cls = ranker_class(name).__name__
-        if name in places.GUIDES:
-            assert cls in (docs / f"{places.GUIDES[name]}.md").read_text(), name
+        if name in pages.GUIDES:
+            assert cls in (docs / f"{pages.GUIDES[name]}.md").read_text(), name
         else:
             assert titles[name] == f"# {cls} (`{name}`)"
 

@@ -23,6 +23,7 @@ from pkgutil import resolve_name
 
 import notebooks
 from gallery import gallery
+from ranker_pages import FOREST_PAGES, GUIDES
 
 import rankgrove
 from rankgrove.cli.main import VERBS, verb_parser
@@ -76,16 +77,6 @@ API = {
     ),
     "errors": ("Errors", [], "RankgroveError DataError ModelError DataWarning"),
 }
-# Rankers that are made of others, and the guides that describe them.
-GUIDES = {
-    "auto": "how-to/which-ranker",
-    "bagged": "how-to/bagging-and-blending",
-    "blend": "how-to/bagging-and-blending",
-    "calibrated": "how-to/calibration",
-}
-FOREST_PAGES = dict.fromkeys(
-    ("rf", "extra-trees", "rf-point", "rf-list", "rf-hybrid", "rf-rand", "rf-pair"), "forests"
-)
 LINK = re.compile(r"(\[[^\]]*\]\()(?!https?:|#|mailto:)([^)#\s]+)")
 # A page that a docstring names by its file.
 PAGE = re.compile(r"(?<=\()docs/([\w/-]+)\.md(?=\))")

@@ -53,6 +53,16 @@ CLASSICAL = (
     "single-feature",
     "random",
 )
+# Rankers that are made of others, and the guides that describe them.
+GUIDES = {
+    "auto": "how-to/which-ranker",
+    "bagged": "how-to/bagging-and-blending",
+    "blend": "how-to/bagging-and-blending",
+    "calibrated": "how-to/calibration",
+}
+FOREST_PAGES = dict.fromkeys(
+    ("rf", "extra-trees", "rf-point", "rf-list", "rf-hybrid", "rf-rand", "rf-pair"), "forests"
+)
 # The study of a paper in which a ranker stands, and the documents whose table its page shows.
 IN_PAPER = {
     "gbrt": ("igbrt", "MQ2008, WEB10K sample"),

@@ -170,9 +170,9 @@ def check_shares(shares: Sequence[float]) -> str:
     if isinstance(shares, str) or not isinstance(shares, Iterable):
         raise ValueError(f"shares must be two or more numbers between 0 and 1, not {shares!r}")
     for share in shares:
-        require_number(share, "a share", "a number between 0 and 1", lambda x: 0 < x < 1)
+        require_number(share, "a share", "a number", lambda _: True)
     listed = ", ".join(f"{share:g}" for share in shares)
-    if len(shares) < 2:
+    if len(shares) < 2 or not all(0 < share < 1 for share in shares):
         raise ValueError(f"shares must be two or more numbers between 0 and 1, not {listed}")
     if not math.isclose(sum(shares), 1, abs_tol=1e-9):
         raise ValueError(f"shares must sum to 1, but {listed} sum to {sum(shares):.9g}")
