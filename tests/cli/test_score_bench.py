@@ -70,10 +70,10 @@ def test_sparse_data(rankgrove, tmp_path):
 
 
 def test_categories(rankgrove, tmp_path):
-    lines = [f"{i % 3},{i // 6},{'abc'[i % 3]},{i % 5}" for i in range(60)]
+    lines = [f"{i % 3},{i // 6},{'abc'[i % 3]},{i % 5}" for i in range(120)]
     (tmp_path / "shop.csv").write_text("label,qid,brand,price\n" + "\n".join(lines) + "\n")
     data = rg.load(tmp_path / "shop.csv", categorical=["brand"])
     rg.MART(n_estimators=2, min_samples_leaf=1).fit(data).save(tmp_path / "shop.rg")
     done = rankgrove("score-bench", "shop.rg", "shop.csv", "--seconds", 0.05, "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["documents"] == 60
+    assert json.loads(done.stdout)["documents"] == 120

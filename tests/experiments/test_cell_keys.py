@@ -144,7 +144,8 @@ def test_scores_follow_the_rows_of_their_file(tmp_path):
         (tmp_path / "data.txt").write_text("\n".join(rows) + "\n")
         spec = f"scores:{tmp_path / 'scores.txt'}"
         options = {"folds": 3, "metrics": "ndcg@1", "negative_labels": "drop"}
-        found = rankgrove.compare(tmp_path / "data.txt", [spec], out=out, **options)
+        with pytest.warns(rankgrove.DataWarning, match="the order of rows predicts labels"):
+            found = rankgrove.compare(tmp_path / "data.txt", [spec], out=out, **options)
         return found.frame("query")["ndcg@1"].tolist()
 
     first = values(["-1 qid:0 1:0", *kept], tmp_path / "out")
