@@ -13,9 +13,8 @@
 //   feature_sample    the features that a tree and a node may split, within interactions
 //   row_store         bin codes by row; histogram_pool fills and keeps the histograms of nodes
 //   row_codes         bin codes of small matrices, for nodes that need no histogram
-//   split_search      the best split of one feature; node_search: of a node, over features, of
-//   which
-//                     rough_scores excludes most
+//   split_search      the best split of one feature; rough_scores rules most splits out
+//   node_search       the best split of a node, over features
 //   row_partition     rows in node order
 //   node_growth       leaf-wise and level-wise growth; oblivious_growth: one rule per level
 //   leaf_sums         the values of the nodes

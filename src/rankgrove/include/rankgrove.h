@@ -790,8 +790,8 @@ static int rankgrove_grow_bits(rankgrove_model* model) {
   return rankgrove_number_columns(model, n_splits);
 }
 
-#if defined(__x86_64__) && !defined(_WIN32) /* where GCC does not align wide vectors on the stack \
-                                             */
+/* On Windows, GCC does not align wide vectors on the stack. */
+#if defined(__x86_64__) && !defined(_WIN32)
 #define RANKGROVE_WIDE 1
 #define RANKGROVE_AVX2 __attribute__((target("avx2")))
 #define RANKGROVE_AVX512 __attribute__((target("avx512f,avx512cd")))
