@@ -73,6 +73,9 @@ def forms(folder):
     FRAME.to_parquet(folder / "a.parquet")
     FRAME.to_feather(folder / "a.feather")
     write_csv(table, folder / "a.csv")
+    FRAME.astype(dict.fromkeys(NAMES, "category")).to_parquet(folder / "typed.parquet")
+    yield "Parquet of categories", rg.load(folder / "typed.parquet")
+    yield "scan of Parquet of categories", rg.scan(folder / "typed.parquet")
     for name in ("a.parquet", "a.feather", "a.csv"):
         yield name, rg.load(folder / name, categorical=NAMES)
         yield f"scan of {name}", rg.scan(folder / name, categorical=NAMES)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rankgrove._addresses import FilePath
 from rankgrove.data.core.names import first_duplicate
 from rankgrove.data.matrix.arrow_tables import decoded
+from rankgrove.data.reading.arrow import parquet_schema
 from rankgrove.data.reading.byte_stream import ByteStream, open_bytes
 from rankgrove.data.reading.csv_blocks import LineBlock, line_blocks, read_block
 from rankgrove.data.reading.paths import readable
@@ -104,7 +105,10 @@ def _batches(path: FilePath, categorical: Collection[str]) -> Iterator[_Batch]:
             import pyarrow.parquet as pq
 
             with readable(path) as file:
-                yield from _numbered(pq.ParquetFile(file).iter_batches())
+                table = pq.ParquetFile(file)
+                metadata = parquet_schema(table).metadata
+                batches = (b.replace_schema_metadata(metadata) for b in table.iter_batches())
+                yield from _numbered(batches)
         elif head.startswith(b"ARROW1"):
             with readable(path) as file:
                 table = pa.ipc.open_file(pa.memory_map(str(file)) if file is path else file)

@@ -7,6 +7,7 @@ columns, and these to the matrix, which is row-major unless the reader asks for 
 
 from __future__ import annotations
 
+import base64
 import json
 import shlex
 import warnings
@@ -55,6 +56,7 @@ from rankgrove.errors import DataError, DataWarning
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 ACCEPTS = accepted_by("table")
 EXAMPLE = b"rankgrove.example"  # in the metadata of a field: a text that is no number
@@ -108,13 +110,33 @@ def parquet_batches(
         readable(path) as source,
         pq.ParquetFile(source, page_checksum_verification=True, **how) as file,
     ):
-        schema = file.schema_arrow
+        schema = parquet_schema(file)
         columns = resolve_columns(schema, options)
         wanted = columns.wanted()
         n_rows = file.metadata.num_rows
         threads = not sparing or 4 * n_rows * len(wanted) <= small_bytes()
         batches = file.iter_batches(_block_rows(columns), columns=wanted, use_threads=threads)
         yield Batches(batches, n_rows, columns, schema, str(path))
+
+
+def parquet_schema(file: pq.ParquetFile) -> pa.Schema:
+    """Return the schema of a file, with the names of the columns written from dictionaries.
+
+    Parquet keeps no dictionaries of numbers: Arrow reads these columns as plain numbers, but stores
+    the schema that was written beside them.
+    """
+    import pyarrow as pa
+
+    schema = file.schema_arrow
+    stored = (file.metadata.metadata or {}).get(b"ARROW:schema")
+    if stored is None:
+        return schema
+    written = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored)))
+    names = [field.name for field in written if is_category_type(field.type)]
+    if not names:
+        return schema
+    names = list(dict.fromkeys([*written_categorical(schema), *names]))
+    return schema.with_metadata({**(schema.metadata or {}), CATEGORICAL: json.dumps(names)})
 
 
 @contextmanager
