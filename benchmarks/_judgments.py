@@ -49,8 +49,8 @@ def interactions(n_queries: int = 300, size: int = 20, seed: int = 29) -> Any:
     return rankgrove.load(X, y, qid=np.repeat(np.arange(n_queries), size))
 
 
-def collections(folder: Path = DATA) -> dict[str, Any]:
-    """Return the collections that are there, by name: folders of folds, or data to be divided."""
+def real_collections(folder: Path = DATA) -> dict[str, Any]:
+    """Return the real collections that are there, by name: folders of folds, or data to divide."""
     web, example = folder / "mslr-web10k-sample", folder / "lightgbm-lambdarank"
     makers = {
         "MQ2008": (folder / "mq2008", str),
@@ -60,10 +60,12 @@ def collections(folder: Path = DATA) -> dict[str, Any]:
         "LightGBM example": (example, _lightgbm_example),
         "F1 since 2000": (folder / "f1" / "f1_races.csv.gz", f1_races),
     }
-    found: dict[str, Any] = {
-        name: make(path) for name, (path, make) in makers.items() if path.exists()
-    }
-    return found | {
+    return {name: make(path) for name, (path, make) in makers.items() if path.exists()}
+
+
+def collections(folder: Path = DATA) -> dict[str, Any]:
+    """Return the real collections and the first two synthetic ones, by name."""
+    return real_collections(folder) | {
         name: make_ranking(
             shape["n_queries"],
             docs_per_query=shape["docs_per_query"],

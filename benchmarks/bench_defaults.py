@@ -12,6 +12,7 @@ command goes on where it was stopped, and more repeats reuse those that are ther
     python benchmarks/bench_defaults.py --study shape
     python benchmarks/bench_defaults.py --study single --repeats 3
     python benchmarks/bench_defaults.py --study held-out --repeats 5
+    python benchmarks/bench_defaults.py --study confirmed --repeats 5
     python benchmarks/bench_defaults.py --quick --no-write
 
 The first study, ``settings``, starts from leaf-wise trees of 31 leaves and forests grown to the
@@ -19,7 +20,9 @@ end. The second one, ``shape``, takes the shape of trees and the limits of leave
 boosted ranker, and has four more synthetic collections. The defaults were chosen by both: none of
 the collections is held out any more. ``single`` asks what a single LambdaMART gains by what
 CatBoost does by default. ``held-out`` asks the changed defaults again on the collections of
-``_held_out.py``, which had no say. In these two, each repeat divides the queries anew.
+``_held_out.py``, which had no say, and ``confirmed`` on the real collections by which they were
+chosen, with more repeats and the current version. In these three, each repeat divides the queries
+anew.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ import numpy as np
 
 import rankgrove
 from _held_out import held_out
-from _judgments import DATA, collections, more_synthetic
+from _judgments import DATA, collections, more_synthetic, real_collections
 from _peer_quality import System
 from _peer_quality import measure as measure_peer
 from _report import Report, benchmark_arguments
@@ -129,7 +132,7 @@ SHAPE = [
         for ranker in ("rf-hybrid", "rf-rand", "extra-trees")
     ),
 ]
-HELD_OUT = [
+CHANGED_DEFAULTS = [
     *(
         Change("oblivious trees", ranker, LEAFWISE, OBLIVIOUS)
         for ranker in ("lambdamart", "mart", "queryrmse", "yetirank")
@@ -154,8 +157,21 @@ SINGLE = [
     ),
     Change("noise on splits", "yetirank", {}, {"random_strength": 1.0}),
 ]
-STUDIES = {"settings": SETTINGS, "shape": SHAPE, "single": SINGLE, "held-out": HELD_OUT}
-DIVIDED_ANEW = ("single", "held-out")
+STUDIES = {
+    "settings": SETTINGS,
+    "shape": SHAPE,
+    "single": SINGLE,
+    "held-out": CHANGED_DEFAULTS,
+    "confirmed": CHANGED_DEFAULTS,
+}
+COLLECTIONS = {
+    "settings": collections,
+    "shape": lambda folder: collections(folder) | more_synthetic(),
+    "single": lambda folder: collections(folder) | more_synthetic(),
+    "held-out": held_out,
+    "confirmed": real_collections,
+}
+DIVIDED_ANEW = ("single", "held-out", "confirmed")
 
 
 def main() -> None:
@@ -169,9 +185,7 @@ def main() -> None:
     args = parser.parse_args()
     report = Report("defaults" if args.study == "settings" else f"defaults-{args.study}", args)
     changes = STUDIES[args.study]
-    given = held_out(args.data) if args.study == "held-out" else collections(args.data)
-    if args.study in ("shape", "single"):
-        given |= more_synthetic()
+    given = COLLECTIONS[args.study](args.data)
     if args.only:
         given = {name: data for name, data in given.items() if any(o in name for o in args.only)}
     if args.quick:
