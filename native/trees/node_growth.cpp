@@ -110,6 +110,11 @@ void NodeGrowth::search_again(OpenNode& parent, const Partition& partition) {
     histograms_.build(parent.begin, parent.end, parent.histogram);
   }
   node_search_.find_splits({&parent}, {}, {});
+  drop_small_histogram(parent);
+}
+
+void NodeGrowth::drop_small_histogram(OpenNode& node) {
+  if (!histograms_.keeps(node.n_rows)) histograms_.release(std::exchange(node.histogram, nullptr));
 }
 
 // The children of a node whose rows have been partitioned, as leaves of the tree.
@@ -180,6 +185,7 @@ PendingSubtraction NodeGrowth::assign_histograms(const OpenNode& parent, Partiti
     if (parent.histogram) {
       subtraction = {parent.histogram, partition.histogram};
     } else {
+      if (!may_split(smaller.depth, smaller.n_rows)) partition.pending.clear();
       larger.histogram = histograms_.acquire();
       partition.pending.push_back({larger.begin, larger.end, larger.histogram});
     }
@@ -278,10 +284,8 @@ std::pair<OpenNode, OpenNode> NodeGrowth::split_rows(Tree& tree, const OpenNode&
   }
   const PendingSubtraction subtraction = assign_histograms(parent, partition, left, right);
   node_search_.find_splits({&left, &right}, partition.pending, subtraction);
-  for (OpenNode* child : {&left, &right}) {
-    if (histograms_.keeps(child->n_rows)) continue;
-    histograms_.release(std::exchange(child->histogram, nullptr));
-  }
+  drop_small_histogram(left);
+  drop_small_histogram(right);
   return children;
 }
 

@@ -43,6 +43,7 @@ class NodeGrowth {
   Partition partition_rows(const OpenNode& parent, bool last_leaf);
   bool has_enough_rows(const OpenNode& parent, const Partition& partition) const;
   void search_again(OpenNode& parent, const Partition& partition);
+  void drop_small_histogram(OpenNode& node);
   std::pair<OpenNode, OpenNode> make_children(Tree& tree, const OpenNode& parent,
                                               const Partition& partition) const;
   Split part_missing(OpenNode& node) const;

@@ -137,16 +137,20 @@ def rare_values(n_rows, n_features):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_leaves_do_not_each_take_the_memory_of_a_histogram():
+@pytest.mark.parametrize(
+    ("n_leaves", "min_samples_leaf"),
+    [(128, 1), (600, 2)],  # the second searches many nodes again, with rows counted
+)
+def test_leaves_do_not_each_take_the_memory_of_a_histogram(n_leaves, min_samples_leaf):
     X, y, qid = rare_values(n_rows=4000, n_features=10_000)
     n_words = 400_000  # of a histogram, about: 39 values and 0 in each column
     added = {}
-    for n_leaves in (8, 128):
-        ranker = quick("lambdamart", tree="leafwise", max_leaf_nodes=n_leaves, n_estimators=1)
-        ranker.set_params(min_samples_leaf=1)
-        added[n_leaves] = peak_memory(lambda r=ranker: r.fit(X, y, qid=qid))
-        assert ranker.model_.ensemble.n_leaves.max() == n_leaves
-    assert added[128] - added[8] < 30 * 8 * n_words
+    for n in (8, n_leaves):
+        ranker = quick("lambdamart", tree="leafwise", max_leaf_nodes=n, n_estimators=1)
+        ranker.set_params(min_samples_leaf=min_samples_leaf)
+        added[n] = peak_memory(lambda r=ranker: r.fit(X, y, qid=qid))
+        assert ranker.model_.ensemble.n_leaves.max() == n
+    assert added[n_leaves] - added[8] < 10 * 8 * n_words
 
 
 def peak_memory(call):
