@@ -118,6 +118,9 @@ def test_arrays_without_numbers_are_refused_by_name(name, value):
         (lambda: experiments.curves_svg("title"), "must be a list of Curve objects.*'title'"),
         (lambda: simulate_clicks("x", n_sessions=3), "takes a Dataset, not str"),
         (lambda: clicks.interleave(None, ["b"]), "the ranking a must be a list of.*None"),
+        (lambda: clicks.interleave(["a"], "b"), "the ranking b must be a list of.*'b'"),
+        (lambda: rankgrove.split(DATA, (x for x in (0.5, 0.5))), "shares must be two or more"),
+        (lambda: make_ranking(5, grade_shares=[]), r"grade_shares must be shares.*\[\]"),
         (
             lambda: rankgrove.explain.partial_dependence(RANKER, DATA, None),
             "a feature is a name or a number, not None",
@@ -135,6 +138,19 @@ def test_queries_may_be_the_third_argument_of_metrics_as_of_fit_and_score():
     assert rankgrove.evaluate(DATA.y, scores, DATA.qid).to_dict() == named.to_dict()
     ndcg = rankgrove.metric("ndcg@5")
     assert ndcg(DATA.y, scores, DATA.qid) == ndcg(DATA.y, scores, qid=DATA.qid)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([1, None], "y of row 1 is nan, not a finite number$"),
+        ([[1], [2, 3]], "y must hold numbers"),
+    ],
+)
+def test_labels_that_are_no_texts_have_no_hint_on_texts(labels, message):
+    with pytest.raises(rankgrove.DataError, match=message) as caught:
+        rankgrove.Dataset([[1.0], [2.0]], labels, [1, 1])
+    assert "not relevant" not in str(caught.value)
 
 
 @pytest.mark.parametrize("how", ["array", "fit", "frame", "csv", "letor"])

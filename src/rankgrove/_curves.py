@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,7 +100,7 @@ def draw_curves(
     curves: Sequence[Curve], title: str = "", x_title: str = "iteration", y_title: str = ""
 ) -> Drawing:
     """Draw curves, and what their points took in panels below."""
-    if isinstance(curves, str) or not isinstance(curves, Iterable):
+    if isinstance(curves, str) or not isinstance(curves, Collection):
         raise TypeError(f"curves must be a list of Curve objects, not {curves!r:.60}")
     finite = [value for curve in curves for value in curve.values if math.isfinite(value)]
     finite += [value for curve in curves for _, value in curve.outline()]

@@ -75,11 +75,11 @@ def simulated_preference(a, b, relevance, method, n_sessions=4000):
 @pytest.mark.parametrize("method", ["team-draft", "balanced"])
 def test_the_better_ranking_is_preferred(method):
     relevance = {"a": 0.9, "b": 0.5, "c": 0.2, "d": 0.1}
-    found = simulated_preference("abcd", "dcba", relevance, method)
+    found = simulated_preference(list("abcd"), list("dcba"), relevance, method)
     assert found.mean > 0
     assert found.p_value < 1e-6
     assert "A is preferred" in str(found)
-    level = simulated_preference("abcd", "abcd", relevance, method)
+    level = simulated_preference(list("abcd"), list("abcd"), relevance, method)
     assert level.low <= 0 <= level.high
 
 

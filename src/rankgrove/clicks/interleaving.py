@@ -73,7 +73,7 @@ def interleave(
     require_whole(length, "length", 1)
     require_whole(seed, "seed", 0)
     for name, ranking in (("a", a), ("b", b)):
-        if not isinstance(ranking, Sequence | np.ndarray):
+        if isinstance(ranking, str) or not isinstance(ranking, Sequence | np.ndarray):
             raise DataError(
                 f"the ranking {name} must be a list of document ids, not {ranking!r:.60}"
             )

@@ -163,7 +163,7 @@ def _shape_of(
         shape = replace(shape, n_features=n_features)
     if grade_shares is not None:
         shares = as_numbers(grade_shares, "grade_shares").ravel()
-        if shares.min(initial=-1 if not len(shares) else 0) < 0 or not abs(shares.sum() - 1) < 1e-6:
+        if (shares < 0).any() or not abs(shares.sum() - 1) < 1e-6:
             raise ValueError(f"grade_shares must be shares that add up to 1, not {grade_shares}")
         shape = replace(shape, grade_shares=tuple(grade_shares))
     if noise is not None:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import re
+import resource
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-
-try:
-    import resource
-except ImportError:  # Windows
-    resource = None  # type: ignore[assignment]
 
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
@@ -23,15 +19,14 @@ class PeakMemory:
 
     Attributes
     ----------
-    peak : bytes; since the start of the process where the system cannot begin anew; None if it
-        tells nothing
+    peak : bytes, known at the end; since the start of the process if the system cannot reset it
     """
 
     peak: int | None = None
 
     def __enter__(self) -> PeakMemory:
         with contextlib.suppress(OSError):
-            _CLEAR.write_text("5")  # Linux: begin the peak anew
+            _CLEAR.write_text("5")  # Linux: reset the peak
         return self
 
     def __exit__(
@@ -43,15 +38,13 @@ class PeakMemory:
         self.peak = _peak()
 
 
-def _peak() -> int | None:
+def _peak() -> int:
     try:
         found = re.search(r"VmHWM:\s*(\d+) kB", _STATUS.read_text())
     except OSError:
         found = None
     if found:
         return int(found[1]) * 1024
-    if resource is None:
-        return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
@@ -70,7 +63,7 @@ def limited_memory(n_bytes: int | None) -> Iterator[None]:
 
     With None, or where the system cannot limit a process, there is no limit.
     """
-    if n_bytes is None or resource is None:
+    if n_bytes is None:
         yield
         return
     limit = resource.RLIMIT_DATA

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from rankgrove.errors import DataError
 
 _REAL = "fiub"
-# For labels that are texts.
+# Follows the error about labels that are texts.
 GRADES_HINT = (
     " (labels are grades, higher for better documents: write 0 for 'not relevant' and 1 for "
     "'relevant')"
@@ -65,8 +65,18 @@ def row_labels(values: Any, n_rows: int, name: str) -> npt.NDArray[np.float64]:
     try:
         return row_numbers(values, n_rows, name)
     except DataError as error:
-        hint = GRADES_HINT if np.asarray(values).dtype.kind in "OUST" else ""
+        hint = GRADES_HINT if _holds_texts(values) else ""
         raise DataError(f"{error}{hint}") from None
+
+
+def _holds_texts(values: Any) -> bool:
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of different lengths
+        return False
+    if array.dtype == object:
+        return any(isinstance(value, str) for value in array.flat)
+    return array.dtype.kind in "UST"
 
 
 def refuse_rounded(

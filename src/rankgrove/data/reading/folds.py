@@ -6,7 +6,7 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import filterfalse, islice
 from typing import Any, NamedTuple
 
@@ -167,7 +167,7 @@ def split(dataset: Dataset, shares: Sequence[float], seed: int | None = 0) -> li
 
 def check_shares(shares: Sequence[float]) -> str:
     """Refuse shares that do not sum to 1; return them as text."""
-    if isinstance(shares, str) or not isinstance(shares, Iterable):
+    if isinstance(shares, str) or not isinstance(shares, Collection):
         raise ValueError(f"shares must be two or more numbers between 0 and 1, not {shares!r}")
     for share in shares:
         require_number(share, "a share", "a number", lambda _: True)
