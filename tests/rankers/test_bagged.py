@@ -9,6 +9,7 @@ import rankgrove
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.datasets import make_ranking
 from rankgrove.errors import DataError, ModelError
+from rankgrove.metrics import registry as metrics
 from rankgrove.rankers.base.query_samples import bootstrap_queries, others
 from rankgrove.rankers.base.registry import ranker_class, ranker_names
 from rankgrove.rankers.base.uncertainty import chance_by_labels
@@ -188,6 +189,40 @@ def test_a_stopped_fit_goes_on_from_its_folder(data, tmp_path, monkeypatch):
         path.write_bytes(b"no record")
     with pytest.raises(ModelError, match=r"member-.* is no record of a member"):
         bagged(text, n_bags=4, folder=folder).fit(data)
+
+
+def test_members_of_another_fit_are_not_taken_from_the_folder(data, tmp_path, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.setattr(metrics, "_families", dict(metrics._families))
+
+    def own_metric(sign):
+        metrics._families.pop("own", None)
+        rankgrove.register_metric("own", of="ranked")(lambda labels, k=3: sign * labels[:k].sum())
+        return {"eval_metric": "own@3", "eval_set": data.select_queries(range(20))}
+
+    def frame(names, brands):
+        brand = pandas.Categorical.from_codes((data.y > 0).astype(int), brands)
+        return pandas.DataFrame(data.X, columns=names).assign(brand=brand)
+
+    plain, categorical = "lambdamart:n_estimators=25", "mart:n_estimators=5,min_samples_category=1"
+    x, rule = frame([*"abcde"], ["acme", "globex"]), {"stopping_rule": "one-standard-error"}
+    fits = {
+        "names": (categorical, x, {}, frame([*"bacde"], ["acme", "globex"]), lambda: {}),
+        "categories": (categorical, x, {}, frame([*"abcde"], ["acme", "hooli"]), lambda: {}),
+        "rule": (plain, data.X, {}, data.X, lambda: rule),
+        "metric": (plain, data.X, own_metric(1.0), data.X, lambda: own_metric(-1.0)),
+    }
+    for name, (text, X, options, other_X, other_options) in fits.items():
+        folder = str(tmp_path / name)
+        bagged(text, n_bags=2, folder=folder).fit(X, data.y, data.qid, **options)
+        found = [
+            bagged(text, n_bags=2, folder=place)
+            .fit(other_X, data.y, data.qid, **other_options())
+            .predict(other_X)
+            for place in (folder, None)
+        ]
+        np.testing.assert_array_equal(*found, err_msg=name)
+        assert len(list((tmp_path / name).iterdir())) == 4
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._build import build_digest
 from rankgrove._files import replacing
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.errors import ModelError, RankgroveError
@@ -27,6 +28,7 @@ from rankgrove.rankers.base.estimator import BaseRanker
 from rankgrove.rankers.base.fit_key import code_digests
 from rankgrove.rankers.base.fitting import Fit
 from rankgrove.rankers.base.parameter_encoding import encoded_params
+from rankgrove.training.code_digest import is_users
 from rankgrove.trees.bin_cache import digest_of
 
 
@@ -37,7 +39,7 @@ class MemberRecords:
     Attributes
     ----------
     folder : where they are; None: nothing is kept
-    key : digest of data, parameters and seed: records of other fits are not read
+    key : digest of data, parameters, seed, metrics and code: records of other fits are not read
     """
 
     folder: Path | None
@@ -91,12 +93,33 @@ def records_of(
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     params = {k: v for k, v in encoded_params(ranker).items() if k not in unimportant}
-    facts = [params, code_digests(ranker.get_params(deep=False)), fit.seed, fit.evaluation.patience]
-    facts += [[one.name, list(one.evaluators)] for one in fit.evaluation.sets]
-    inputs = [fit.data, *(one.data for one in fit.evaluation.sets)]
-    content = digest_of(chain.from_iterable(map(_arrays_of, inputs)))
-    key = hashlib.sha256(json.dumps([facts, content], sort_keys=True).encode())
+    evaluation = fit.evaluation
+    metrics = {
+        f"{one.name} {name}": type(evaluate.metric)
+        for one in evaluation.sets
+        for name, evaluate in one.evaluators.items()
+    }
+    code = {name: kind for name, kind in metrics.items() if is_users(kind)}
+    inputs = [fit.data, *(one.data for one in evaluation.sets)]
+    facts = {
+        "build": build_digest(),
+        "params": params,
+        "functions": code_digests({**ranker.get_params(deep=False), **code}),
+        "seed": fit.seed,
+        "stopping": [evaluation.patience, evaluation.rule_name],
+        "metrics": list(metrics),
+        "columns": list(map(_columns_of, inputs)),
+        "content": digest_of(chain.from_iterable(map(_arrays_of, inputs))),
+    }
+    key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
     return MemberRecords(place, key.hexdigest()[:16])
+
+
+def _columns_of(data: RankingInput) -> list[Any]:
+    """Return what a member's model keeps of the columns, or metrics of the queries."""
+    categories = hashlib.sha256(repr(sorted(data.columns.categories.items())).encode())
+    ids = hashlib.sha256(repr(data.groups.ids.tolist()).encode())
+    return [data.columns.names, data.absent, categories.hexdigest(), ids.hexdigest()]
 
 
 def _arrays_of(data: RankingInput) -> Iterator[npt.NDArray[Any]]:
