@@ -399,3 +399,16 @@ def test_recoding_is_by_value(values):
         for code, value in enumerate(own.values):
             found = other.code(value)
             assert (np.isnan(table[code]) and found is None) or table[code] == found
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_features_that_are_named_are_categorical_by_name(tmp_path, suffix):
+    path = tmp_path / f"data.{suffix}"
+    FRAME.to_parquet(path) if suffix == "parquet" else FRAME.to_csv(path, index=False)
+    model = fitted(rg.load(FRAME, categorical=NAMES, features=["price", *NAMES]))
+    named = [*NAMES, "price"]  # in another order than in training
+    data = rg.load(path, like=model, features=named)
+    assert data.feature_names == tuple(model.feature_names_in_)
+    np.testing.assert_array_equal(model.predict(data), model.predict(FRAME))
+    with pytest.raises(DataError, match=r"lacks 3 of the 4 features .*: 'brand', 'store', 'flag'"):
+        rg.load(path, like=model, features=["price"])

@@ -56,9 +56,15 @@ def test_values_are_those_of_evaluate(folder):
 
 
 def words(folder, *runs):
-    return ["compare", str(folder / "qrels.txt"), "--metric", "ndcg@5", "--preset", "trec"] + [
-        word for run in runs for word in ("--ranker", f"run:{folder / run}.run")
-    ]
+    return [
+        "compare",
+        str(folder / "qrels.txt"),
+        "--metric",
+        "ndcg@5",
+        "map",
+        "--preset",
+        "trec",
+    ] + [word for run in runs for word in ("--ranker", f"run:{folder / run}.run")]
 
 
 def test_the_gate(folder, capsys):
@@ -75,6 +81,13 @@ def test_what_does_not_go_together_is_refused(folder, capsys):
     assert "runs are compared with runs alone" in capsys.readouterr().err
     assert main([*words(folder, "good", "bad"), "--folds", "3"]) == 1
     assert "--folds has no effect on runs" in capsys.readouterr().err
+    for options in (["--seed", "0"], ["--train-share", "0.5"], ["--retry"], ["--by-setting"]):
+        assert main([*words(folder, "good", "bad"), *options]) == 1
+        assert f"{options[0]} has no effect on runs" in capsys.readouterr().err
+    assert main([*words(folder, "good", "bad"), "--negative-labels", "drop"]) == 1
+    assert "--negative-labels does not apply to a run" in capsys.readouterr().err
+    assert main([*words(folder, "good", "bad"), "--paper-tests"]) == 1
+    assert "give one by --baseline" in capsys.readouterr().err
     assert main([*words(folder, "good", "good")]) == 1
     assert "a label of its own" in capsys.readouterr().err
     assert main([*words(folder, "good", "bad"), "--baseline", "x"]) == 1
@@ -84,3 +97,21 @@ def test_what_does_not_go_together_is_refused(folder, capsys):
 def test_labels():
     assert runs_among(["run:a/x.run", "new=run:y=z.run"]) == {"x": "a/x.run", "new": "y=z.run"}
     assert runs_among(["lambdamart:n_estimators=3"]) == {}
+
+
+def test_options_name_the_columns_of_judgments(folder, tmp_path, capsys):
+    lines = [line.split() for line in (folder / "qrels.txt").read_text().splitlines()]
+    rows = "".join(f"{query},{document},{grade}\n" for query, _, document, grade in lines)
+    judged = tmp_path / "judged.csv"
+    judged.write_text("search,sku,stars\n" + rows)
+    compared = words(folder, "good", "bad")
+    assert main([*compared, "--json"]) == 0
+    expected = json.loads(capsys.readouterr().out)["results"]
+    compared[1] = str(judged)
+    assert main([*compared, "--query", "search", "--label", "stars"]) == 1
+    assert "no column of the document" in (said := capsys.readouterr().err)
+    assert said.endswith("name it with --doc-id\n")
+    named = ["--query", "search", "--label", "stars", "--doc-id", "sku"]
+    assert main([*compared, *named, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["results"]
+    assert [{**result, "data": "qrels"} for result in found] == expected

@@ -12,7 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from rankgrove import DataError
-from rankgrove.logs import LogFormat, read_features, read_impressions, read_judgments, reading
+from rankgrove.logs import (
+    LogFormat,
+    read_features,
+    read_impressions,
+    read_judgments,
+    read_run,
+    reading,
+)
 from rankgrove.logs import register_log_format as register
 from rankgrove.logs.options import LogOptions
 from rankgrove.logs.ubi import _CLICK_ACTIONS
@@ -470,6 +477,12 @@ def test_options_that_a_format_does_not_use_are_refused(tmp_path):
     path = written(tmp_path, "quepid.csv", JUDGMENTS["quepid.csv"])
     with pytest.raises(ValueError, match="log_name= does not apply to this format"):
         read_judgments(path, log_name="main")
+    path = written(tmp_path, "qrels.txt", "1 0 a 2\n")
+    with pytest.raises(ValueError, match=r"this format, which has the options queries=$"):
+        read_judgments(path, query="topic")
+    path = written(tmp_path, "bm25.run", "1 Q0 a 1 7.5 bm25\n")
+    with pytest.raises(ValueError, match=r"this format, which has no options$"):
+        read_run(path, query="topic")
     with pytest.raises(ValueError, match="combine must be one of mean, median"):
         read_judgments(path, combine="sum")
     with pytest.raises(TypeError, match="there is no option 'grades'"):

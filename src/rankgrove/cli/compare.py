@@ -54,6 +54,7 @@ from rankgrove.cli.options import (
 )
 from rankgrove.cli.output import print_json, show, table
 from rankgrove.cli.paths import DataPaths, out_path, refuse_overwriting
+from rankgrove.cli.run_judgments import JUDGMENT_OPTION_NAMES, judgment_options
 from rankgrove.errors import DataError, GateError
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_data_options(parser)
     parser.set_defaults(repeats=None, seed=None)  # a study file may say otherwise
+    parser.set_defaults(option_names=JUDGMENT_OPTION_NAMES)  # beside runs
 
 
 def given_study_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -194,8 +196,7 @@ def run(arguments: argparse.Namespace) -> None:
         refuse_overwriting(arguments.save_best, *arguments.data)
         require_place(arguments.save_best)
     study = _study(arguments)
-    if arguments.paper_tests and study.baseline is None:
-        raise ValueError("--paper-tests compares rankers with a baseline: give one by --baseline")
+    _require_baseline_of_tests(arguments, study.baseline)
     if arguments.save_best and study.awaits_its_models:
         raise ValueError("--save-best takes --feature-order lambdamart, not study")
     gate = None if arguments.fail_if_worse is None else _gate_metric(study, arguments)
@@ -222,10 +223,12 @@ def _compare_runs(runs: dict[str, str], arguments: argparse.Namespace) -> None:
 
     if len(arguments.data) != 1:
         raise ValueError(f"runs are measured against one file of judgments, not {arguments.data}")
-    for name in ("study", "folds", "repeats", "save_best", "blend", "naive_twin", "label_shift"):
-        if getattr(arguments, name, None):
-            raise ValueError(f"--{name.replace('_', '-')} has no effect on runs")
+    of_training = given_study_options(arguments).keys() - {"metrics", "preset", "baseline"}
+    others = ("study", "save_best", "memory_limit", "retry", "by_setting")
+    for name in [*(name for name in others if getattr(arguments, name)), *sorted(of_training)]:
+        raise ValueError(f"--{name.replace('_', '-')} has no effect on runs")
     gate, baseline = arguments.fail_if_worse, arguments.baseline
+    _require_baseline_of_tests(arguments, baseline)
     comparison = compare_runs(
         arguments.data[0],
         runs,
@@ -234,6 +237,7 @@ def _compare_runs(runs: dict[str, str], arguments: argparse.Namespace) -> None:
         baseline=next(iter(runs)) if baseline is None and gate is not None else baseline,
         significance_test=arguments.significance_test,
         alpha=arguments.alpha,
+        judgment_options=judgment_options(arguments),
         n_jobs=arguments.n_jobs,
     )
     if gate is not None:
@@ -244,6 +248,11 @@ def _compare_runs(runs: dict[str, str], arguments: argparse.Namespace) -> None:
         show_comparison(comparison, arguments)
     if gate is not None:
         _raise_if_worse(comparison, gate)
+
+
+def _require_baseline_of_tests(arguments: argparse.Namespace, baseline: str | None) -> None:
+    if arguments.paper_tests and baseline is None:
+        raise ValueError("--paper-tests compares rankers with a baseline: give one by --baseline")
 
 
 def _gate_metric(study: Study, arguments: argparse.Namespace) -> str:

@@ -29,10 +29,10 @@ from rankgrove.cli.options import (
     add_metric_option,
     add_preset_option,
     load_data,
-    reading_options,
 )
 from rankgrove.cli.output import print_json, show, table
 from rankgrove.cli.paths import DataPaths, one_source, out_path, refuse_overwriting
+from rankgrove.cli.run_judgments import JUDGMENT_OPTION_NAMES, judgment_options
 from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
@@ -46,9 +46,6 @@ EXAMPLES = """\
   cat scores.txt | rankgrove evaluate - test.txt --json
   rankgrove evaluate bm25.run qrels.txt --preset trec --metric ndcg@10 map
 """
-
-# Options that name columns of judgments beside a run, and the arguments of ``read_judgments``.
-_JUDGMENT_COLUMNS = {"label": "grade", "query": "query", "doc_id": "document"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,9 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_json_option(parser)
     add_judgment_options(parser)
-    parser.set_defaults(
-        option_names={"grade": "--label", "query": "--query", "document": "--doc-id"}
-    )
+    parser.set_defaults(option_names=JUDGMENT_OPTION_NAMES)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -210,12 +205,7 @@ def _evaluate_run(arguments: argparse.Namespace) -> tuple[Evaluation, dict[str, 
 
     if len(arguments.data) != 1:
         raise ValueError(f"a run is measured against one file of judgments, not {arguments.data}")
-    given = reading_options(arguments)
-    for name in given.keys() - _JUDGMENT_COLUMNS.keys():
-        option = f"--{name.replace('_', '-')}"
-        raise ValueError(f"{option} does not apply to a run, whose documents are matched by ids")
-    columns = {_JUDGMENT_COLUMNS[name]: value for name, value in given.items()}
-    judged = read_judgments(arguments.data[0], **columns)
+    judged = read_judgments(arguments.data[0], **judgment_options(arguments))
     matched = match_run(judged, arguments.scores, arguments.absent_queries or "zero")
     result = evaluate_run(
         matched,

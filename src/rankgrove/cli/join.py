@@ -127,10 +127,10 @@ def _naming_options(options_of_side: Mapping[str, Mapping[str, str]]) -> Iterato
     """Name the options of reading one side as this verb has them."""
     try:
         yield
-    except DataError as error:
+    except ValueError as error:
         text = re.sub(
             r"\b(judgment|feature)_options=\{'(\w+)': \.\.\.\}",
             lambda found: options_of_side[found[1]].get(found[2], found[0]),
             str(error),
         )
-        raise DataError(text) from None
+        raise (DataError if isinstance(error, DataError) else ValueError)(text) from None

@@ -33,6 +33,7 @@ def compare_runs(
     baseline: str | None = None,
     significance_test: str = "randomisation",
     alpha: float = 0.05,
+    judgment_options: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
 ) -> Comparison:
     """Measure runs against judgments and test their differences query by query.
@@ -47,13 +48,14 @@ def compare_runs(
     metrics, preset : as in ``evaluate``
     baseline : label of the run that the others are marked against
     significance_test, alpha : as in ``compare``
+    judgment_options : options of reading judgments, such as ``{"document": "sku"}``
     n_jobs : number of threads
     """
     if baseline is not None and baseline not in runs:
         raise ValueError(f"the baseline {baseline!r} is none of {', '.join(runs)}")
     chosen = metric_list(metrics, preset)
     significance = Significance(significance_test, alpha)
-    judged = read_judgments(judgments)
+    judged = read_judgments(judgments, **judgment_options or {})
     matched = {label: match_run(judged, run) for label, run in runs.items()}
     _tell_queries_of_one_side(matched)
     found = {

@@ -157,11 +157,11 @@ def _naming_options(argument: str) -> Iterator[None]:
     )
     try:
         yield
-    except DataError as error:
+    except ValueError as error:
         text = re.sub(
             rf"\b({names})=(?:\[\.\.\.\])?(?!\w)", rf"{argument}={{'\1': ...}}", str(error)
         )
-        raise DataError(text) from None
+        raise (DataError if isinstance(error, DataError) else ValueError)(text) from None
 
 
 def _distinct(table: pa.Table, disagreement: Disagreement, counts: Counter[str]) -> pa.Table:

@@ -167,13 +167,19 @@ def _line(block: LineBlock, separator: str, first: int, row: int) -> str:
     return f"row {first + row}"
 
 
-def column_named(names: Sequence[str], given: str | None, usual: Sequence[str], what: str) -> str:
+def column_named(
+    names: Sequence[str],
+    given: str | None,
+    usual: Sequence[str],
+    what: str,
+    advice: str | None = None,
+) -> str:
     """Return the column that the caller named, or the first of the usual names."""
     found = optional_column(names, given, usual)
     if found is None:
         raise DataError(
             f"no column of the {what} (such as {', '.join(map(repr, usual[:4]))}) among "
-            f"{', '.join(map(repr, names[:20]))}: name it with {what}="
+            f"{', '.join(map(repr, names[:20]))}: {advice or f'name it with {what}='}"
         )
     return found
 

@@ -194,9 +194,10 @@ def log_batches(
         module = importlib.import_module(_format_of(kind, path, format).module)
         refused = [name for name in options.given() if name not in module.ACCEPTS]
         if refused:
+            known = ", ".join(f"{name}=" for name in sorted(module.ACCEPTS))
             raise ValueError(
-                f"{path}: {refused[0]}= does not apply to this format "
-                f"({', '.join(f'{name}=' for name in sorted(module.ACCEPTS))} do)"
+                f"{path}: {refused[0]}= does not apply to this format, which has "
+                + (f"the options {known}" if known else "no options")
             )
         yield from module.read(path, options, counts)
 

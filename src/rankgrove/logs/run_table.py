@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rankgrove._addresses import FilePath
@@ -37,16 +37,21 @@ def _run(batch: pa.Table, options: LogOptions) -> pa.Table:
     import pyarrow.compute as pc
 
     names = batch.column_names
-    column = batch[column_named(names, None, ("score",), "score")]
+    column = batch[_column(names, None, ("score",), "score")]
     score = as_numbers(column, "score")
     wrong = pc.invert(pc.fill_null(pc.is_finite(score), False))
     refuse(wrong, column, "the column 'score' holds {}, not a finite number")
     return pa.table(
         {
-            "query": as_ids(batch[column_named(names, options.query, QUERIES, "query")], "query"),
+            "query": as_ids(batch[_column(names, options.query, QUERIES, "query")], "query"),
             "document": as_ids(
-                batch[column_named(names, options.document, DOCUMENTS, "document")], "document"
+                batch[_column(names, options.document, DOCUMENTS, "document")], "document"
             ),
             "score": score,
         }
     )
+
+
+def _column(names: list[str], given: str | None, usual: Sequence[str], what: str) -> str:
+    """Find a column; verbs have no options for those of runs, beside those of judgments."""
+    return column_named(names, given, usual, what, f"rename the right one to {usual[0]!r}")

@@ -182,10 +182,21 @@ def _categorical(
                 f"column {name!r} is in categorical=, but the model{_LIKE} was trained with "
                 "numbers in it"
             )
-    if like is not None and like.categories and features is not None:
-        wanted_names = like.names or features
-        named += [features[wanted_names.index(like.all_names[j])] for j in like.categories]
+    if like is not None and features is not None:
+        named += _categorical_like(features, like, options)
     return tuple(dict.fromkeys(named))
+
+
+def _categorical_like(
+    features: tuple[str, ...], like: Columns, options: LoadOptions
+) -> Sequence[str]:
+    """Return the features that are categorical in the model.
+
+    The features that the caller named may be some of the model's, in any order.
+    """
+    if options.features is not None and like.names is not None:
+        return [name for name in features if name in _categorical_names(like)]
+    return [features[j] for j in like.categories if j < len(features)]
 
 
 def _categorical_names(columns: Columns | None) -> set[str]:
