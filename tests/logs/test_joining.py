@@ -115,6 +115,19 @@ def test_features_logged_twice_with_other_values_can_be_refused():
     assert joined.counts["documents with other features each time"] == 0
 
 
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_a_number_and_a_missing_value_are_other_features(missing):
+    judgments = log("judgments", [("q", "a", 1)], ["query", "document", "grade"])
+    features = log("features", [("q", "a", missing), ("q", "a", 2)], ["query", "document", "x"])
+    with pytest.raises(DataError, match="logged twice, with different values"):
+        join(judgments, features, repeated_features="error")
+    joined = join(judgments, features)
+    assert joined.counts["documents with other features each time"] == 1
+    nothing = log("features", [("q", "a", missing)] * 2, ["query", "document", "x"])
+    joined = join(judgments, nothing, repeated_features="error")
+    assert np.isnan(joined.data.X).all()
+
+
 def test_features_that_differ_between_two_equal_rows_are_counted():
     judgments = log("judgments", [("q", "a", 1)], ["query", "document", "grade"])
     rows = [("q", "a", 1), ("q", "a", 2), ("q", "a", 1)]

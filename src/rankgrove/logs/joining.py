@@ -251,7 +251,8 @@ def _without_repetition(matched: pa.Table, rule: Repeated, counts: Counter[str])
     ends = [(_ORDER, "min"), (_ORDER, "max"), (_ORDER, "count")]
     if matched.group_by(_KEYS).aggregate([]).num_rows == matched.num_rows:
         return matched
-    groups = matched.group_by(_KEYS).aggregate([*ends, *rules])
+    # The least and largest of numbers pass over NaN: as null, it counts as another value.
+    groups = _nan_as_null(matched, names).group_by(_KEYS).aggregate([*ends, *rules])
     counts["repeated feature rows"] = matched.num_rows - groups.num_rows
     orders = np.asarray(matched[_ORDER])
     first = np.searchsorted(orders, np.asarray(groups[f"{_ORDER}_min"]))
@@ -268,6 +269,18 @@ def _without_repetition(matched: pa.Table, rule: Repeated, counts: Counter[str])
             "logged twice, with different values: repeated_features= says which row counts"
         )
     return matched.take(pa.array(np.sort(last if rule == "last" else first)))
+
+
+def _nan_as_null(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for name in names:
+        column = table[name]
+        if pa.types.is_floating(column.type):
+            numbers = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+            table = table.set_column(table.column_names.index(name), name, numbers)
+    return table
 
 
 def _count_queries(grades: pa.Table, found: npt.NDArray[np.int64], counts: Counter[str]) -> None:
