@@ -52,6 +52,13 @@ def test_a_split_query_is_refused_if_asked():
         make_plans(workers, "refuse")
 
 
+@pytest.mark.parametrize("empty", [("b", "a"), (), ("c", "a")])
+def test_columns_are_in_the_order_of_the_first_partition_that_has_them_all(empty):
+    workers = [[part(0, 1, [4], [2], ("a", "b"))], [part(1, 0, [], [], empty)]]
+    expected = ("b", "a") if empty == ("b", "a") else ("a", "b")
+    assert [plan.columns.names for plan in plans(workers)] == [expected] * 2
+
+
 def test_an_empty_partition_takes_part():
     first, second = plans([[part(0, 0, [], [])], [part(1, 1, [4], [2])]])
     assert [array.tolist() for array in first.numbers] == [[]]

@@ -133,7 +133,7 @@ def make_plans(workers: list[list[PartitionSummary]], split_queries: str) -> lis
     ordered = unique[appearance]
     return [
         QueryPlan(
-            columns=Columns(filled[0].names, filled[0].count),
+            columns=_columns(parts, filled[0]),
             absent=filled[0].absent,
             sides=filled[0].sides,
             bounds=bounds,
@@ -143,6 +143,16 @@ def make_plans(workers: list[list[PartitionSummary]], split_queries: str) -> lis
         ).to_bytes()
         for w, parts_of_worker in enumerate(workers)
     ]
+
+
+def _columns(parts: list[PartitionSummary], filled: PartitionSummary) -> Columns:
+    """Return the columns of a partition with rows, in the order of the first partition with them.
+
+    That may be an empty file: ``load`` takes the order of the first file, too.
+    """
+    known = set(filled.names or ())
+    first = next(part for part in parts if set(part.names or ()) == known)
+    return Columns(first.names if known else filled.names, filled.count)
 
 
 def _bounds(holder: Numbers, sizes: Numbers, n_workers: int) -> Numbers:
