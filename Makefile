@@ -70,7 +70,7 @@ docs: $(VENV)/.docs ## build the documentation site (build/site/index.html)
 
 .PHONY: news
 news: ## print the news of the next version (news/*.md) as a list for CHANGELOG.md
-	@for file in $(filter-out news/README.md,$(sort $(wildcard news/*.md))); do sed -e '1s/^/- /' -e '2,$$s/^/  /' $$file; done
+	@awk 'FNR == 1 { print "- " $$0; next } { print "  " $$0 }' $(filter-out news/README.md,$(sort $(wildcard news/*.md)))
 
 .PHONY: demo
 demo: $(VENV)/.package ## compare rankers on built-in data (demo/index.html)
