@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -22,6 +23,7 @@ from rankgrove.errors import DataError
 from rankgrove.experiments import running
 from rankgrove.experiments.cells import CellOutcome, reason
 from rankgrove.experiments.fold_files import FoldFiles
+from rankgrove.experiments.memory import limited_memory
 from rankgrove.experiments.running import Run, run_study
 from rankgrove.experiments.sources import fingerprint
 from rankgrove.experiments.specs import as_spec
@@ -34,6 +36,7 @@ import sys
 from rankgrove.experiments.study import make_study
 from rankgrove.experiments.store import Store
 from rankgrove.experiments.fold_files import FoldFiles
+from rankgrove.experiments.memory import limited_memory
 from rankgrove.experiments.running import Run, run_study
 rankers = ["lambdamart:n_estimators=5,max_leaf_nodes=4|8", "mart:n_estimators=3"]
 study = make_study(sys.argv[1], rankers, folds=3, repeats=2, metrics=["ndcg@5"])
@@ -506,7 +509,6 @@ def test_too_little_memory_for_the_data_is_the_reason_of_the_fit(tiny_study, mon
 
 
 def test_a_limit_of_memory_ends_with_its_fit(tiny_study, monkeypatch):
-    resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_DATA)
     during = []
 
@@ -519,6 +521,22 @@ def test_a_limit_of_memory_ends_with_its_fit(tiny_study, monkeypatch):
     limit = 2**44
     running.run_job(running.CellJob(cell=cell, fold="fold.joblib", n_jobs=1, memory_limit=limit))
     assert during == [limit]
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
+def test_limits_of_memory_of_two_threads_are_added_and_end_with_the_last():
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+
+    def soft():
+        return resource.getrlimit(resource.RLIMIT_DATA)[0]
+
+    first, second = limited_memory(2**44), limited_memory(2**45)
+    first.__enter__()
+    second.__enter__()
+    assert soft() == 2**44 + 2**45
+    first.__exit__(None, None, None)
+    assert soft() == 2**45
+    second.__exit__(None, None, None)
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 

@@ -6,11 +6,16 @@ import contextlib
 import re
 import resource
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+# Limits of the fits that run in threads of this process, and the limit of the process before them.
+_lock = threading.Lock()
+_limits: list[int] = []
+_before: tuple[int, int] = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
@@ -61,16 +66,27 @@ def read_size(text: str) -> int:
 def limited_memory(n_bytes: int | None) -> Iterator[None]:
     """Limit the bytes that this process may allocate meanwhile; more raises MemoryError.
 
-    With None, or where the system cannot limit a process, there is no limit.
+    With None, or where the system cannot limit a process, there is no limit. Limits of several
+    threads (a Dask worker has some) are added.
     """
+    global _before
     if n_bytes is None:
         yield
         return
-    limit = resource.RLIMIT_DATA
-    before, hard = resource.getrlimit(limit)
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(limit, (n_bytes, hard))
+    with _lock:
+        if not _limits:
+            _before = resource.getrlimit(resource.RLIMIT_DATA)
+        _limits.append(n_bytes)
+        _set_limit()
     try:
         yield
     finally:
-        resource.setrlimit(limit, (before, hard))
+        with _lock:
+            _limits.remove(n_bytes)
+            _set_limit()
+
+
+def _set_limit() -> None:
+    soft, hard = _before
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_DATA, (sum(_limits) if _limits else soft, hard))
