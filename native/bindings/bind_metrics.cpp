@@ -56,29 +56,29 @@ GainRule::Kind gain_kind(const std::string& name) {
                                name, "gain");
 }
 
-Worth gain_worth(const std::string& kind, std::vector<double> table) {
+LabelValue gain_value(const std::string& kind, std::vector<double> table) {
   for (const double gain : table) {
     require(std::isfinite(gain) && gain >= 0,
             "gains must be finite numbers of at least 0, not " + std::to_string(gain));
   }
-  return Worth::gain({gain_kind(kind), std::move(table)});
+  return LabelValue::gain({gain_kind(kind), std::move(table)});
 }
 
-// Worths of labels, in their order. Labels are few: those seen before are looked up.
-Values label_worths(const Worth& worth, In<double> labels) {
-  std::vector<double> worths(labels.size());
+// Values of labels, in their order. There are few labels: those seen before are looked up.
+Values label_values(const LabelValue& value_of, In<double> labels) {
+  std::vector<double> values(labels.size());
   std::unordered_map<double, double> known;
-  for (size_t i = 0; i < worths.size(); ++i) {
+  for (size_t i = 0; i < values.size(); ++i) {
     const double label = labels.data()[i];
     if (i > 0 && label == labels.data()[i - 1]) {
-      worths[i] = worths[i - 1];
+      values[i] = values[i - 1];
       continue;
     }
     const auto found = known.find(label);
-    worths[i] = found != known.end() ? found->second : worth(label, [] { return "label"; });
-    if (found == known.end() && known.size() < 1024) known.emplace(label, worths[i]);
+    values[i] = found != known.end() ? found->second : value_of(label, [] { return "label"; });
+    if (found == known.end() && known.size() < 1024) known.emplace(label, values[i]);
   }
-  return to_numpy(std::move(worths));
+  return to_numpy(std::move(values));
 }
 
 Values ideal_dcg_of_queries(In<int64_t> offsets, In<double> gains, In<double> discounts) {
@@ -221,16 +221,16 @@ void bind_judgments(nb::module_& m) {
       .def("grouped_labels", &grouped_labels, "Labels, query by query.")
       .def_prop_ro("longest", &JudgedQueries::longest);
 
-  nb::class_<Worth>(m, "Worth", "What a document of some label is worth to a metric.")
-      .def_static("gain", &gain_worth, nb::arg("kind"), nb::arg("table"))
-      .def_static("relevance", &Worth::relevance, nb::arg("threshold"))
+  nb::class_<LabelValue>(m, "LabelValue", "The value of a document of some label to a metric.")
+      .def_static("gain", &gain_value, nb::arg("kind"), nb::arg("table"))
+      .def_static("relevance", &LabelValue::relevance, nb::arg("threshold"))
       .def_static(
           "satisfaction",
           [](const std::string& kind, double max_grade) {
-            return Worth::satisfaction(gain_kind(kind), max_grade);
+            return LabelValue::satisfaction(gain_kind(kind), max_grade);
           },
           nb::arg("kind"), nb::arg("max_grade"))
-      .def("of", &label_worths, nb::arg("labels"), "Worth of each label.");
+      .def("of", &label_values, nb::arg("labels"), "The value of each label.");
 
   m.def(
       "discount_table",
@@ -247,9 +247,9 @@ void bind_judgments(nb::module_& m) {
 void bind_gain_metrics(nb::module_& m) {
   m.def(
       "cumulated_gain",
-      [](Queries queries, const Worth& worth, In<double> weights, const std::string& divisor,
-         std::optional<int64_t> k, const std::string& ties, const std::string& short_lists,
-         double empty) -> std::shared_ptr<QueryMetric> {
+      [](Queries queries, const LabelValue& value_of, In<double> weights,
+         const std::string& divisor, std::optional<int64_t> k, const std::string& ties,
+         const std::string& short_lists, double empty) -> std::shared_ptr<QueryMetric> {
         using Divisor = CumulatedGain::Divisor;
         const ListRules rules = list_rules(k, ties, short_lists, empty);
         const auto divisor_kind = named<Divisor>({{"none", Divisor::kNone},
@@ -259,23 +259,25 @@ void bind_gain_metrics(nb::module_& m) {
                                                  divisor, "divisor");
         auto table = rank_weights(queries, weights, rules);
         nb::gil_scoped_release release;
-        return std::make_shared<CumulatedGain>(queries, queries->worths(worth), std::move(table),
-                                               divisor_kind, rules);
+        return std::make_shared<CumulatedGain>(queries, queries->grade_values(value_of),
+                                               std::move(table), divisor_kind, rules);
       },
-      nb::arg("queries"), nb::arg("worth"), nb::arg("weights"), nb::arg("divisor"), nb::kw_only(),
-      nb::arg("k").none(), nb::arg("ties"), nb::arg("short_lists"), nb::arg("empty"));
+      nb::arg("queries"), nb::arg("value_of"), nb::arg("weights"), nb::arg("divisor"),
+      nb::kw_only(), nb::arg("k").none(), nb::arg("ties"), nb::arg("short_lists"),
+      nb::arg("empty"));
 
   m.def(
       "mean_ndcg",
-      [](Queries queries, const Worth& worth, In<double> weights, std::optional<int64_t> k,
+      [](Queries queries, const LabelValue& value_of, In<double> weights, std::optional<int64_t> k,
          const std::string& ties, double empty) -> std::shared_ptr<QueryMetric> {
         const ListRules rules = list_rules(k, ties, "pad", empty);
         auto table = rank_weights(queries, weights, rules);
         nb::gil_scoped_release release;
-        return std::make_shared<MeanNdcg>(queries, queries->worths(worth), std::move(table), rules);
+        return std::make_shared<MeanNdcg>(queries, queries->grade_values(value_of),
+                                          std::move(table), rules);
       },
-      nb::arg("queries"), nb::arg("worth"), nb::arg("weights"), nb::kw_only(), nb::arg("k").none(),
-      nb::arg("ties"), nb::arg("empty"));
+      nb::arg("queries"), nb::arg("value_of"), nb::arg("weights"), nb::kw_only(),
+      nb::arg("k").none(), nb::arg("ties"), nb::arg("empty"));
 }
 
 // Metrics of the ranks of relevant documents that have no other options than a list's.
@@ -283,27 +285,27 @@ template <typename Metric>
 void bind_relevance_metric(nb::module_& m, const char* name) {
   m.def(
       name,
-      [](Queries queries, const Worth& worth, std::optional<int64_t> k, const std::string& ties,
-         double empty) -> std::shared_ptr<QueryMetric> {
+      [](Queries queries, const LabelValue& value_of, std::optional<int64_t> k,
+         const std::string& ties, double empty) -> std::shared_ptr<QueryMetric> {
         const ListRules rules = list_rules(k, ties, "pad", empty);
         nb::gil_scoped_release release;
-        return std::make_shared<Metric>(queries, queries->worths(worth), rules);
+        return std::make_shared<Metric>(queries, queries->grade_values(value_of), rules);
       },
-      nb::arg("queries"), nb::arg("worth"), nb::kw_only(), nb::arg("k").none(), nb::arg("ties"),
+      nb::arg("queries"), nb::arg("value_of"), nb::kw_only(), nb::arg("k").none(), nb::arg("ties"),
       nb::arg("empty"));
 }
 
 void bind_other_metrics(nb::module_& m) {
   m.def(
       "average_precision",
-      [](Queries queries, const Worth& worth, bool cut_divisor, std::optional<int64_t> k,
+      [](Queries queries, const LabelValue& value_of, bool cut_divisor, std::optional<int64_t> k,
          const std::string& ties, double empty) -> std::shared_ptr<QueryMetric> {
         const ListRules rules = list_rules(k, ties, "pad", empty);
         nb::gil_scoped_release release;
-        return std::make_shared<AveragePrecision>(queries, queries->worths(worth), cut_divisor,
-                                                  rules);
+        return std::make_shared<AveragePrecision>(queries, queries->grade_values(value_of),
+                                                  cut_divisor, rules);
       },
-      nb::arg("queries"), nb::arg("worth"), nb::kw_only(), nb::arg("cut_divisor"),
+      nb::arg("queries"), nb::arg("value_of"), nb::kw_only(), nb::arg("cut_divisor"),
       nb::arg("k").none(), nb::arg("ties"), nb::arg("empty"));
 
   bind_relevance_metric<ReciprocalRank>(m, "reciprocal_rank");

@@ -217,13 +217,13 @@ void perturbed_rankings_checked(In<int64_t> offsets, In<double> scores, int64_t 
 }
 
 void stochasticrank_gradients_checked(In<int64_t> offsets, In<double> scores, In<float> value,
-                                      In<double> handicap, In<double> drop,
+                                      In<double> penalty, In<double> discount_drop,
                                       const std::string& metric, double sigma, double nu,
                                       double sfa, int64_t n_permutations,
                                       std::optional<In<double>> weight, uint64_t seed,
                                       uint64_t iteration, int64_t first_query, int n_threads,
                                       Out<float> gradients) {
-  ListArguments lists(offsets, scores, handicap, weight, gradients, gradients);
+  ListArguments lists(offsets, scores, penalty, weight, gradients, gradients);
   lists.queries.first_number = first_query;
   require_length(value, scores.shape(0), "value");
   require(std::isfinite(sigma) && sigma > 0, "sigma must be a positive number");
@@ -234,9 +234,9 @@ void stochasticrank_gradients_checked(In<int64_t> offsets, In<double> scores, In
   const SmoothingOptions options{named(kLambdaMetrics, metric, "metric"), sigma, nu, sfa,
                                  n_permutations};
   nb::gil_scoped_release unlocked;
-  stochasticrank_gradients(lists.queries, scores.data(), value.data(), handicap.data(), drop.data(),
-                           static_cast<int64_t>(drop.shape(0)), options, lists.weight, seed,
-                           iteration, n_threads, gradients.data());
+  stochasticrank_gradients(lists.queries, scores.data(), value.data(), penalty.data(),
+                           discount_drop.data(), static_cast<int64_t>(discount_drop.shape(0)),
+                           options, lists.weight, seed, iteration, n_threads, gradients.data());
 }
 
 void stochasticfilter_gradients_checked(In<int64_t> offsets, In<double> scores, In<double> labels,
@@ -432,7 +432,7 @@ void bind_objectives(nb::module_& m) {
         nb::arg("n_threads"), nb::arg("gradients").noconvert(), nb::arg("hessians").noconvert(),
         "Fill the gradients of neighbours in perturbed rankings, weighted by a metric's change.");
   m.def("stochasticrank_gradients", &stochasticrank_gradients_checked, nb::arg("offsets"),
-        nb::arg("scores"), nb::arg("value"), nb::arg("handicap"), nb::arg("drop"),
+        nb::arg("scores"), nb::arg("value"), nb::arg("penalty"), nb::arg("discount_drop"),
         nb::arg("metric"), nb::arg("sigma"), nb::arg("nu"), nb::arg("sfa"),
         nb::arg("n_permutations"), nb::arg("weight").none(), nb::arg("seed"), nb::arg("iteration"),
         nb::arg("first_query"), nb::arg("n_threads"), nb::arg("gradients").noconvert(),

@@ -5,20 +5,20 @@
 namespace rankgrove {
 
 AveragePrecision::AveragePrecision(std::shared_ptr<const JudgedQueries> queries,
-                                   std::vector<double> worth, bool cut_divisor,
+                                   std::vector<double> grade_values, bool cut_divisor,
                                    const ListRules& rules)
-    : ListMetric(std::move(queries), std::move(worth), rules), cut_divisor_(cut_divisor) {}
+    : ListMetric(std::move(queries), std::move(grade_values), rules), cut_divisor_(cut_divisor) {}
 
 double AveragePrecision::divisor(int64_t query) const {
   const int64_t relevant = n_positive(query);
   return static_cast<double>(cut_divisor_ ? std::min(relevant, rules().k) : relevant);
 }
 
-double AveragePrecision::list_value(int64_t query, const double* worth, int64_t depth) const {
+double AveragePrecision::list_value(int64_t query, const double* values, int64_t depth) const {
   double sum = 0.0;
   double found = 0.0;
   for (int64_t rank = 0; rank < depth; ++rank) {
-    if (worth[rank] > 0) {
+    if (values[rank] > 0) {
       found += 1.0;
       sum += found / static_cast<double>(rank + 1);
     }
@@ -27,7 +27,7 @@ double AveragePrecision::list_value(int64_t query, const double* worth, int64_t 
 }
 
 double AveragePrecision::expected_value(int64_t query, const RankedQuery& ranked,
-                                        std::vector<double>& worth, int64_t depth) const {
+                                        std::vector<double>& values, int64_t depth) const {
   // In a block of m documents, r of them relevant, a relevant document at the j-th place (from 0)
   // has on average j (r - 1) / (m - 1) relevant ones before it in the block (McSherry and Najork
   // 2008).
@@ -37,7 +37,7 @@ double AveragePrecision::expected_value(int64_t query, const RankedQuery& ranked
     end = ranked.block_end(begin);
     const double m = static_cast<double>(end - begin);
     double r = 0.0;
-    for (int64_t rank = begin; rank < end; ++rank) r += worth[rank];
+    for (int64_t rank = begin; rank < end; ++rank) r += values[rank];
     const double slope = m > 1 ? (r - 1) / (m - 1) : 0.0;
     for (int64_t rank = begin; r > 0 && rank < std::min(end, depth); ++rank) {
       const double before = found + static_cast<double>(rank - begin) * slope;

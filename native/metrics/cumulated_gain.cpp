@@ -5,9 +5,9 @@
 namespace rankgrove {
 
 CumulatedGain::CumulatedGain(std::shared_ptr<const JudgedQueries> queries,
-                             std::vector<double> worth, std::vector<double> weights,
+                             std::vector<double> grade_values, std::vector<double> weights,
                              Divisor divisor, const ListRules& rules)
-    : ListMetric(std::move(queries), std::move(worth), rules), weights_(std::move(weights)) {
+    : ListMetric(std::move(queries), std::move(grade_values), rules), weights_(std::move(weights)) {
   const JudgedQueries& judged = *this->queries();
   divisors_.resize(judged.n_queries());
   std::vector<double> scratch;
@@ -18,7 +18,7 @@ CumulatedGain::CumulatedGain(std::shared_ptr<const JudgedQueries> queries,
       case Divisor::kNone:
         break;
       case Divisor::kIdeal:
-        ideal_worths(q, scratch);
+        ideal_values(q, scratch);
         by = discounted_sum(scratch.data(), weights_.data(), static_cast<int64_t>(scratch.size()));
         break;
       case Divisor::kPositive:
@@ -34,8 +34,8 @@ CumulatedGain::CumulatedGain(std::shared_ptr<const JudgedQueries> queries,
   }
 }
 
-double CumulatedGain::list_value(int64_t query, const double* worth, int64_t depth) const {
-  return discounted_sum(worth, weights_.data(), depth) / divisors_[query];
+double CumulatedGain::list_value(int64_t query, const double* values, int64_t depth) const {
+  return discounted_sum(values, weights_.data(), depth) / divisors_[query];
 }
 
 }  // namespace rankgrove

@@ -6,16 +6,16 @@ namespace rankgrove {
 
 namespace {
 
-// Expected products of 1 - worth over random subsets: result[j] is the mean, over all j-subsets of
-// the m documents, of the product of their (1 - worth), for j = 0 .. size. Adding a document to
+// Expected products of 1 - value over random subsets: result[j] is the mean, over all j-subsets of
+// the m documents, of the product of their (1 - value), for j = 0 .. size. Adding a document to
 // m - 1 others keeps a subset without it with probability (m - j) / m, so all steps are convex
 // combinations and nothing cancels.
-void mean_subset_products(const double* worth, int64_t m, int64_t size,
+void mean_subset_products(const double* values, int64_t m, int64_t size,
                           std::vector<double>& result) {
   result.assign(size + 1, 0.0);
   result[0] = 1.0;
   for (int64_t seen = 1; seen <= m; ++seen) {
-    const double pass = 1.0 - worth[seen - 1];
+    const double pass = 1.0 - values[seen - 1];
     const double total = static_cast<double>(seen);
     for (int64_t j = std::min(seen, size); j > 0; --j) {
       const double with = static_cast<double>(j) / total;
@@ -26,26 +26,26 @@ void mean_subset_products(const double* worth, int64_t m, int64_t size,
 
 }  // namespace
 
-double ExpectedReciprocalRank::list_value(int64_t, const double* worth, int64_t depth) const {
+double ExpectedReciprocalRank::list_value(int64_t, const double* values, int64_t depth) const {
   double sum = 0.0;
   double reaches = 1.0;  // probability that the user looks at this rank
   for (int64_t rank = 0; rank < depth; ++rank) {
-    if (worth[rank] > 0) {
-      sum += reaches * worth[rank] / static_cast<double>(rank + 1);
-      reaches *= 1.0 - worth[rank];
+    if (values[rank] > 0) {
+      sum += reaches * values[rank] / static_cast<double>(rank + 1);
+      reaches *= 1.0 - values[rank];
     }
   }
   return sum;
 }
 
 double ExpectedReciprocalRank::expected_value(int64_t, const RankedQuery& ranked,
-                                              std::vector<double>& worth, int64_t depth) const {
+                                              std::vector<double>& values, int64_t depth) const {
   double sum = 0.0;
   double reaches = 1.0;
   std::vector<double> passes;
   for (int64_t begin = 0, end = 0; begin < depth && reaches > 0; begin = end) {
     end = ranked.block_end(begin);
-    const double* block = worth.data() + begin;
+    const double* block = values.data() + begin;
     const int64_t m = end - begin;
     const bool worthless = std::all_of(block, block + m, [](double w) { return w == 0; });
     if (worthless) continue;

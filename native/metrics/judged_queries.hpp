@@ -36,12 +36,12 @@ struct JudgedQueries {
     return longest;
   }
 
-  // Worth of each grade; throws std::invalid_argument with the row of a label that has none.
-  std::vector<double> worths(const Worth& worth) const {
+  // The value of each grade; throws std::invalid_argument with the row of a label that has none.
+  std::vector<double> grade_values(const LabelValue& value_of) const {
     std::vector<double> result;
     for (int64_t grade = 0; grade < n_grades(); ++grade) {
-      result.push_back(
-          worth(labels[grade], [&] { return "label of row " + std::to_string(first_row[grade]); }));
+      result.push_back(value_of(
+          labels[grade], [&] { return "label of row " + std::to_string(first_row[grade]); }));
     }
     return result;
   }

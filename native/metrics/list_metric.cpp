@@ -15,38 +15,38 @@ constexpr size_t kFewGrades = 64;
 
 }  // namespace
 
-ListMetric::ListMetric(std::shared_ptr<const JudgedQueries> queries, std::vector<double> worth,
-                       const ListRules& rules)
-    : QueryMetric(std::move(queries)), worth_(std::move(worth)), rules_(rules) {
+ListMetric::ListMetric(std::shared_ptr<const JudgedQueries> queries,
+                       std::vector<double> grade_values, const ListRules& rules)
+    : QueryMetric(std::move(queries)), grade_values_(std::move(grade_values)), rules_(rules) {
   const JudgedQueries& judged = *this->queries();
-  best_grades_.resize(worth_.size());
+  best_grades_.resize(grade_values_.size());
   std::iota(best_grades_.begin(), best_grades_.end(), 0u);
   std::stable_sort(best_grades_.begin(), best_grades_.end(),
-                   [this](uint32_t a, uint32_t b) { return worth_[a] > worth_[b]; });
+                   [this](uint32_t a, uint32_t b) { return grade_values_[a] > grade_values_[b]; });
   n_positive_.resize(judged.n_queries());
   for (int64_t q = 0; q < judged.n_queries(); ++q) {
     const uint32_t* grades = judged.grades_of(q);
     int64_t positive = 0;
-    for (int64_t i = 0; i < judged.size(q); ++i) positive += worth_[grades[i]] > 0;
+    for (int64_t i = 0; i < judged.size(q); ++i) positive += grade_values_[grades[i]] > 0;
     n_positive_[q] = positive;
   }
 }
 
-void ListMetric::ideal_worths(int64_t query, std::vector<double>& worths) const {
+void ListMetric::ideal_values(int64_t query, std::vector<double>& values) const {
   const uint32_t* grades = queries()->grades_of(query);
   const int64_t n = queries()->size(query);
   const int64_t wanted = std::min(n_positive_[query], rules_.k);
-  worths.clear();
-  if (worth_.size() > kFewGrades) {
-    for (int64_t i = 0; i < n; ++i) worths.push_back(worth_[grades[i]]);
-    keep_largest(worths, wanted);
+  values.clear();
+  if (grade_values_.size() > kFewGrades) {
+    for (int64_t i = 0; i < n; ++i) values.push_back(grade_values_[grades[i]]);
+    keep_largest(values, wanted);
     return;
   }
   std::array<int64_t, kFewGrades> counts{};
   for (int64_t i = 0; i < n; ++i) ++counts[grades[i]];
   for (uint32_t grade : best_grades_) {
-    const int64_t missing = wanted - static_cast<int64_t>(worths.size());
-    worths.insert(worths.end(), std::min(counts[grade], missing), worth_[grade]);
+    const int64_t missing = wanted - static_cast<int64_t>(values.size());
+    values.insert(values.end(), std::min(counts[grade], missing), grade_values_[grade]);
   }
 }
 
@@ -69,7 +69,7 @@ double ListMetric::value(int64_t query, const RankedQuery& ranked,
   const uint32_t* grades = queries()->grades_of(query);
   workspace.resize(filled);
   for (int64_t rank = 0; rank < filled; ++rank) {
-    workspace[rank] = worth_[grades[ranked.document(rank)]];
+    workspace[rank] = grade_values_[grades[ranked.document(rank)]];
   }
 
   if (rules_.ties == TieRule::kAverage) return expected_value(query, ranked, workspace, depth);
@@ -90,15 +90,15 @@ double ListMetric::value(int64_t query, const RankedQuery& ranked,
 }
 
 double ListMetric::expected_value(int64_t query, const RankedQuery& ranked,
-                                  std::vector<double>& worth, int64_t depth) const {
+                                  std::vector<double>& values, int64_t depth) const {
   for (int64_t begin = 0, end = 0; begin < depth; begin = end) {
     end = ranked.block_end(begin);
     if (end - begin == 1) continue;
     double sum = 0.0;
-    for (int64_t rank = begin; rank < end; ++rank) sum += worth[rank];
-    std::fill(worth.begin() + begin, worth.begin() + end, sum / static_cast<double>(end - begin));
+    for (int64_t rank = begin; rank < end; ++rank) sum += values[rank];
+    std::fill(values.begin() + begin, values.begin() + end, sum / static_cast<double>(end - begin));
   }
-  return list_value(query, worth.data(), depth);
+  return list_value(query, values.data(), depth);
 }
 
 }  // namespace rankgrove

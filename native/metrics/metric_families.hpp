@@ -12,8 +12,8 @@ namespace rankgrove {
 // A metric that reads one number per document (gain, relevance, probability) in ranked order.
 class ListMetric : public QueryMetric {
  public:
-  // `worth` is the number of each grade.
-  ListMetric(std::shared_ptr<const JudgedQueries> queries, std::vector<double> worth,
+  // `grade_values` has the value of each grade.
+  ListMetric(std::shared_ptr<const JudgedQueries> queries, std::vector<double> grade_values,
              const ListRules& rules);
 
   int64_t depth() const override { return rules_.k; }
@@ -22,41 +22,41 @@ class ListMetric : public QueryMetric {
                std::vector<double>& workspace) const override;
 
  protected:
-  // Value of a query that is neither empty nor ruled out as too short. `worth` holds the worths by
-  // rank, sorted inside tie blocks where the rule says so; `depth` <= k are to be read.
-  virtual double list_value(int64_t query, const double* worth, int64_t depth) const = 0;
-  // The same under TieRule::kAverage. The default replaces each worth by its block's mean, which is
-  // right for every metric that is linear in the worths.
+  // Value of a query that is neither empty nor ruled out as too short. `values` has those
+  // of documents by rank, sorted inside tie blocks if the rule says so; `depth` <= k are read.
+  virtual double list_value(int64_t query, const double* values, int64_t depth) const = 0;
+  // The same under TieRule::kAverage. The default replaces each value by the mean of its block,
+  // which is right for every metric that is linear in the values.
   virtual double expected_value(int64_t query, const RankedQuery& ranked,
-                                std::vector<double>& worth, int64_t depth) const;
+                                std::vector<double>& values, int64_t depth) const;
 
   const ListRules& rules() const { return rules_; }
   int64_t n_positive(int64_t query) const { return n_positive_[query]; }
-  // The positive worths of a query in descending order, at most k of them.
-  void ideal_worths(int64_t query, std::vector<double>& worths) const;
+  // The positive values of a query in descending order, at most k of them.
+  void ideal_values(int64_t query, std::vector<double>& values) const;
 
  private:
-  std::vector<double> worth_;
-  std::vector<uint32_t> best_grades_;  // grades by descending worth
+  std::vector<double> grade_values_;
+  std::vector<uint32_t> best_grades_;  // grades by descending value
   std::vector<int64_t> n_positive_;
   ListRules rules_;
 };
 
-// sum over ranks of weight * worth, divided by a number of the query: DCG, NDCG, precision, recall,
+// sum over ranks of weight * value, divided by a number of the query: DCG, NDCG, precision, recall,
 // rank-biased precision.
 class CumulatedGain : public ListMetric {
  public:
   enum class Divisor {
     kNone,
     kIdeal,     // the largest sum that the query allows
-    kPositive,  // the number of documents with a positive worth
+    kPositive,  // the number of documents with a positive value
     kK,         // k, or the number of documents where k is absent or short lists are cut
   };
-  CumulatedGain(std::shared_ptr<const JudgedQueries> queries, std::vector<double> worth,
+  CumulatedGain(std::shared_ptr<const JudgedQueries> queries, std::vector<double> grade_values,
                 std::vector<double> weights, Divisor divisor, const ListRules& rules);
 
  protected:
-  double list_value(int64_t query, const double* worth, int64_t depth) const override;
+  double list_value(int64_t query, const double* values, int64_t depth) const override;
 
  private:
   std::vector<double> weights_;
@@ -66,27 +66,27 @@ class CumulatedGain : public ListMetric {
 // Mean of NDCG@1, NDCG@2, ... over all cut-offs up to min(k, n).
 class MeanNdcg : public ListMetric {
  public:
-  MeanNdcg(std::shared_ptr<const JudgedQueries> queries, std::vector<double> worth,
+  MeanNdcg(std::shared_ptr<const JudgedQueries> queries, std::vector<double> grade_values,
            std::vector<double> weights, const ListRules& rules);
 
  protected:
-  double list_value(int64_t query, const double* worth, int64_t depth) const override;
+  double list_value(int64_t query, const double* values, int64_t depth) const override;
 
  private:
   std::vector<double> weights_;
   std::vector<double> ideal_;  // ideal DCG by position in grouped order
 };
 
-// Average precision; worths are 0 or 1.
+// Average precision; values are 0 or 1.
 class AveragePrecision : public ListMetric {
  public:
   // Divides by the number of relevant documents, or by min(that, k) if `cut_divisor`.
-  AveragePrecision(std::shared_ptr<const JudgedQueries> queries, std::vector<double> worth,
+  AveragePrecision(std::shared_ptr<const JudgedQueries> queries, std::vector<double> grade_values,
                    bool cut_divisor, const ListRules& rules);
 
  protected:
-  double list_value(int64_t query, const double* worth, int64_t depth) const override;
-  double expected_value(int64_t query, const RankedQuery& ranked, std::vector<double>& worth,
+  double list_value(int64_t query, const double* values, int64_t depth) const override;
+  double expected_value(int64_t query, const RankedQuery& ranked, std::vector<double>& values,
                         int64_t depth) const override;
 
  private:
@@ -94,25 +94,25 @@ class AveragePrecision : public ListMetric {
   bool cut_divisor_;
 };
 
-// 1 / rank of the first relevant document; worths are 0 or 1.
+// 1 / rank of the first relevant document; values are 0 or 1.
 class ReciprocalRank : public ListMetric {
  public:
   using ListMetric::ListMetric;
 
  protected:
-  double list_value(int64_t query, const double* worth, int64_t depth) const override;
-  double expected_value(int64_t query, const RankedQuery& ranked, std::vector<double>& worth,
+  double list_value(int64_t query, const double* values, int64_t depth) const override;
+  double expected_value(int64_t query, const RankedQuery& ranked, std::vector<double>& values,
                         int64_t depth) const override;
 };
 
-// Expected reciprocal rank (Chapelle et al. 2009); worths are probabilities of satisfaction.
+// Expected reciprocal rank (Chapelle et al. 2009); values are probabilities of satisfaction.
 class ExpectedReciprocalRank : public ListMetric {
  public:
   using ListMetric::ListMetric;
 
  protected:
-  double list_value(int64_t query, const double* worth, int64_t depth) const override;
-  double expected_value(int64_t query, const RankedQuery& ranked, std::vector<double>& worth,
+  double list_value(int64_t query, const double* values, int64_t depth) const override;
+  double expected_value(int64_t query, const RankedQuery& ranked, std::vector<double>& values,
                         int64_t depth) const override;
 };
 

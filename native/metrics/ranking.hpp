@@ -1,17 +1,17 @@
-// The arithmetic of ranking, in one place for metrics, objectives and forests alike: what a label
-// is worth, discount of a rank, ideal DCG of a query, and the rules for ties, short lists and empty
+// The arithmetic of ranking, in one place for metrics, objectives and forests alike: value of a
+// label, discount of a rank, ideal DCG of a query, and the rules for ties, short lists and empty
 // queries.
 //
 // Vocabulary: a *label* is a judgment (0 = irrelevant); its *gain* is what a document of that label
-// is worth; a *rank* counts from 0 here (rank 0 is the top document); the *discount* of a rank is
-// the factor in (0, 1] that multiplies the gain found there, so that
+// adds to DCG at the top rank; a *rank* counts from 0 here (rank 0 is the top document); the
+// *discount* of a rank is the factor in (0, 1] that multiplies the gain found there, so that
 //   DCG@k = sum over ranks r < min(k, n) of discount[r] * gain[document at r].
-// The *worth* of a document is its gain, its relevance (0 or 1) or the probability that it
-// satisfies the user, whichever a metric reads. An *empty* query has no document of positive worth.
+// The *value* of a document is what a metric reads: its gain, its relevance (0 or 1) or the
+// probability that it satisfies the user. An *empty* query has no document of positive value.
 //
-// Use: compute the worths of all documents once (`Worth`), the discounts once for the longest query
-// (`discount_table`), the ideal DCG of each query once (`ideal_dcg`); per iteration only products
-// of these remain.
+// Use: compute the values of all documents once (`LabelValue`), the discounts once for the longest
+// query (`discount_table`), the ideal DCG of each query once (`ideal_dcg`); per iteration only
+// products of these remain.
 #pragma once
 
 #include <algorithm>
@@ -84,26 +84,26 @@ struct GainRule {
   }
 };
 
-// What a document of some label is worth.
-class Worth {
+// The value of a document of some label.
+class LabelValue {
  public:
-  static Worth gain(GainRule rule) { return Worth(std::move(rule)); }
+  static LabelValue gain(GainRule rule) { return LabelValue(std::move(rule)); }
   // 1 for labels of at least `threshold`, else 0.
-  static Worth relevance(double threshold) {
-    Worth worth{GainRule{GainRule::Kind::kLinear, {}}};
-    worth.threshold_ = threshold;
-    worth.is_binary_ = true;
-    return worth;
+  static LabelValue relevance(double threshold) {
+    LabelValue value{GainRule{GainRule::Kind::kLinear, {}}};
+    value.threshold_ = threshold;
+    value.is_binary_ = true;
+    return value;
   }
   // (2^label - 1) / 2^max_grade, or label / max_grade.
-  static Worth satisfaction(GainRule::Kind kind, double max_grade) {
-    Worth worth{GainRule{kind, {}}};
-    worth.max_grade_ = max_grade;
-    worth.divisor_ = kind == GainRule::Kind::kLinear ? max_grade : std::exp2(max_grade);
-    return worth;
+  static LabelValue satisfaction(GainRule::Kind kind, double max_grade) {
+    LabelValue value{GainRule{kind, {}}};
+    value.max_grade_ = max_grade;
+    value.divisor_ = kind == GainRule::Kind::kLinear ? max_grade : std::exp2(max_grade);
+    return value;
   }
 
-  // Throws std::invalid_argument where the label has no worth; `what()` names it.
+  // Throws std::invalid_argument if the label has no value; `what()` names it.
   template <typename Describe>
   double operator()(double label, Describe&& what) const {
     const double gain = rule_(label, what);
@@ -114,7 +114,7 @@ class Worth {
   }
 
  private:
-  explicit Worth(GainRule rule) : rule_(std::move(rule)) {}
+  explicit LabelValue(GainRule rule) : rule_(std::move(rule)) {}
 
   GainRule rule_;
   bool is_binary_ = false;
@@ -156,17 +156,17 @@ inline std::vector<double> discount_table(const DiscountRule& rule, int64_t n) {
   return table;
 }
 
-// Keeps the k largest of some worths, in descending order.
-inline void keep_largest(std::vector<double>& worths, int64_t k) {
-  const auto kept = std::min<int64_t>(static_cast<int64_t>(worths.size()), k);
-  std::partial_sort(worths.begin(), worths.begin() + kept, worths.end(), std::greater<>());
-  worths.resize(static_cast<size_t>(kept));
+// Keeps the k largest of some values, in descending order.
+inline void keep_largest(std::vector<double>& values, int64_t k) {
+  const auto kept = std::min<int64_t>(static_cast<int64_t>(values.size()), k);
+  std::partial_sort(values.begin(), values.begin() + kept, values.end(), std::greater<>());
+  values.resize(static_cast<size_t>(kept));
 }
 
-// Sum of discount * worth over the first n ranks.
-inline double discounted_sum(const double* worth, const double* discount, int64_t n) {
+// Sum of discount * value over the first n ranks.
+inline double discounted_sum(const double* values, const double* discount, int64_t n) {
   double sum = 0.0;
-  for (int64_t rank = 0; rank < n; ++rank) sum += discount[rank] * worth[rank];
+  for (int64_t rank = 0; rank < n; ++rank) sum += discount[rank] * values[rank];
   return sum;
 }
 
@@ -183,8 +183,8 @@ inline double ideal_dcg(const double* gains, int64_t n, const double* discount, 
 enum class TieRule {
   kInput,    // in the order of the data
   kAverage,  // the mean of the metric over all their orders
-  kWorst,    // lower worth first
-  kBest,     // higher worth first
+  kWorst,    // lower value first
+  kBest,     // higher value first
 };
 
 // What becomes of a cut-off k when a query has fewer than k documents.

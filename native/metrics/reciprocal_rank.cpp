@@ -4,19 +4,19 @@
 
 namespace rankgrove {
 
-double ReciprocalRank::list_value(int64_t, const double* worth, int64_t depth) const {
+double ReciprocalRank::list_value(int64_t, const double* values, int64_t depth) const {
   for (int64_t rank = 0; rank < depth; ++rank) {
-    if (worth[rank] > 0) return 1.0 / static_cast<double>(rank + 1);
+    if (values[rank] > 0) return 1.0 / static_cast<double>(rank + 1);
   }
   return 0.0;
 }
 
 double ReciprocalRank::expected_value(int64_t, const RankedQuery& ranked,
-                                      std::vector<double>& worth, int64_t depth) const {
+                                      std::vector<double>& values, int64_t depth) const {
   for (int64_t begin = 0, end = 0; begin < depth; begin = end) {
     end = ranked.block_end(begin);
     double relevant = 0.0;
-    for (int64_t rank = begin; rank < end; ++rank) relevant += worth[rank];
+    for (int64_t rank = begin; rank < end; ++rank) relevant += values[rank];
     if (relevant == 0) continue;
     // Places are filled one by one; `none` is the probability that no relevant one came yet.
     double none = 1.0;

@@ -66,8 +66,8 @@ void stochasticfilter_gradients(const Queries& queries, const double* scores, co
         exp_array(scores + first, 0.0, -sigma, n, s.kept.data());
         for (size_t d = 0; d < n; ++d) s.kept[d] = 1.0 / (1.0 + s.kept[d]);
         std::fill_n(s.slope.begin(), n, 0.0);
-        // The integrand falls like exp(-n (1 - x)) at worst: pieces of 1 - x are halved up to 4 /
-        // n.
+        // The integrand falls like exp(-n (1 - x)) at worst: pieces of 1 - x are halved until they
+        // end at 4 / n.
         double end = 1.0;
         for (; end * static_cast<double>(n) > 4.0; end *= 0.5) {
           add_piece(s.kept.data(), labels + first, n, 0.5 * end, end, s.above.data(),

@@ -18,23 +18,24 @@ struct SmoothingScratch {
       : noise(longest),
         key(longest),
         score(longest),
-        worth(longest),
+        ranked_value(longest),
         density(longest),
         gradient(longest) {}
   RankingOrder ranking;
-  std::vector<double> noise, key, score, worth, density, gradient;
+  std::vector<double> noise, key, score, ranked_value, density, gradient;
 };
 
-// By what the order of two neighbours is multiplied, given the documents above them: `state` starts
-// at 1 and passes each document from the top.
-struct WhateverIsAbove {
-  static double below(double state, double /*worth*/) { return state; }
+// The change of a metric by two neighbours that exchange their ranks is multiplied by a factor that
+// depends on the documents above them. It is 1 at the top; below() returns the factor below a
+// document of a value, given the factor at this document.
+struct ConstantFactor {  // DCG
+  static double below(double factor, double /*value*/) { return factor; }
 };
-struct UnlessSatisfiedAbove {
-  static double below(double state, double worth) { return state * (1.0 - worth); }
+struct UnsatisfiedFactor {  // ERR, and MRR with values 0 and 1
+  static double below(double factor, double value) { return factor * (1.0 - value); }
 };
-struct ByRelevantAbove {
-  static double below(double state, double worth) { return state + worth; }
+struct RelevantFactor {  // average precision
+  static double below(double factor, double value) { return factor + value; }
 };
 
 // Fills the densities at the scores of the first `count` ranks for a document whose score is normal
@@ -48,23 +49,24 @@ void fill_density(const double* score, double mean, double deviation, size_t cou
   exp_array(density, 0.0, -0.5 / (deviation * deviation), count, density);
 }
 
-// Sum over the other documents of the change of the metric by the document at rank `own` passing
-// them, times the density; they rank from 0 without the document.
-template <typename Above>
-double sum_of_changes(const double* worth, const double* density, size_t own, size_t n,
-                      const double* drop, size_t depth) {
+// Sum over the other documents of the change of the metric if the document at rank `own` passes
+// them, times the density. The others are ranked from 0, without the document.
+template <typename Factor>
+double sum_of_changes(const double* value, const double* density, size_t own, size_t n,
+                      const double* discount_drop, size_t depth) {
   double sum = 0.0;
-  double state = 1.0;
+  double factor = 1.0;
   const auto pass = [&](size_t other, size_t rank) {
-    sum += (worth[own] - worth[other]) * drop[rank] * state * density[other];
-    state = Above::below(state, worth[other]);
+    sum += (value[own] - value[other]) * discount_drop[rank] * factor * density[other];
+    factor = Factor::below(factor, value[other]);
   };
   for (size_t r = 0; r < std::min(own, depth); ++r) pass(r, r);
   for (size_t r = own; r < std::min(n - 1, depth); ++r) pass(r + 1, r);
   return sum;
 }
 
-// Takes out of a query's gradients their mean, and the share `sfa` of their part along the scores.
+// Subtracts the mean from the gradients of a query, and the share `sfa` of their part along the
+// scores.
 void project(const double* scores, size_t n, double nu, double sfa, double* gradient) {
   const double size = static_cast<double>(n);
   const double mean_gradient = sum_array(gradient, n) / size;
@@ -83,9 +85,9 @@ void project(const double* scores, size_t n, double nu, double sfa, double* grad
   for (size_t i = 0; i < n; ++i) gradient[i] -= share * (scores[i] - mean_score);
 }
 
-template <typename Above>
+template <typename Factor>
 void smoothed_gradients(const Queries& queries, const double* scores, const float* value,
-                        const double* handicap, const double* drop, int64_t depth,
+                        const double* penalty, const double* discount_drop, int64_t depth,
                         const SmoothingOptions& options, const double* weight, uint64_t seed,
                         uint64_t iteration, int n_threads, float* gradients) {
   const auto longest = static_cast<size_t>(queries.longest());
@@ -113,25 +115,25 @@ void smoothed_gradients(const Queries& queries, const double* scores, const floa
         for (int64_t draw = 0; draw < options.n_permutations; ++draw) {
           for (size_t i = 0; i < n; ++i) {
             s.noise[i] = options.sigma * random.normal();
-            s.key[i] = scores[first + i] - handicap[first + i] + s.noise[i];
+            s.key[i] = scores[first + i] - penalty[first + i] + s.noise[i];
           }
           const double total = sum_array(s.noise.data(), n);
           const int32_t* order = s.ranking.sort(s.key.data(), n);
           for (size_t r = 0; r < n; ++r) {
             s.score[r] = s.key[order[r]];
-            s.worth[r] = values[order[r]];
+            s.ranked_value[r] = values[order[r]];
           }
           for (size_t r = 0; r < n; ++r) {
             const double own = s.noise[order[r]];
             const double mean = s.score[r] - own + (total - own) / others;
             fill_density(s.score.data(), mean, deviation, read, s.density.data());
-            s.gradient[order[r]] -=
-                sum_of_changes<Above>(s.worth.data(), s.density.data(), r, n, drop, deepest);
+            s.gradient[order[r]] -= sum_of_changes<Factor>(s.ranked_value.data(), s.density.data(),
+                                                           r, n, discount_drop, deepest);
           }
         }
         double scale = 1.0 / (n_draws * deviation * std::sqrt(2.0 * std::numbers::pi));
         if (options.metric == LambdaMetric::kAveragePrecision) {
-          scale /= sum_array(s.worth.data(), n);  // the number of relevant documents
+          scale /= sum_array(s.ranked_value.data(), n);  // the number of relevant documents
         }
         for (size_t i = 0; i < n; ++i) s.gradient[i] *= scale;
         project(scores + first, n, options.nu, options.sfa, s.gradient.data());
@@ -144,21 +146,21 @@ void smoothed_gradients(const Queries& queries, const double* scores, const floa
 }  // namespace
 
 void stochasticrank_gradients(const Queries& queries, const double* scores, const float* value,
-                              const double* handicap, const double* drop, int64_t depth,
+                              const double* penalty, const double* discount_drop, int64_t depth,
                               const SmoothingOptions& options, const double* weight, uint64_t seed,
                               uint64_t iteration, int n_threads, float* gradients) {
-  const auto run = [&]<typename Above>() {
-    smoothed_gradients<Above>(queries, scores, value, handicap, drop, depth, options, weight, seed,
-                              iteration, n_threads, gradients);
+  const auto run = [&]<typename Factor>() {
+    smoothed_gradients<Factor>(queries, scores, value, penalty, discount_drop, depth, options,
+                               weight, seed, iteration, n_threads, gradients);
   };
   switch (options.metric) {
     case LambdaMetric::kNdcg:
-      return run.template operator()<WhateverIsAbove>();
+      return run.template operator()<ConstantFactor>();
     case LambdaMetric::kAveragePrecision:
-      return run.template operator()<ByRelevantAbove>();
+      return run.template operator()<RelevantFactor>();
     case LambdaMetric::kExpectedReciprocalRank:
     case LambdaMetric::kReciprocalRank:
-      return run.template operator()<UnlessSatisfiedAbove>();
+      return run.template operator()<UnsatisfiedFactor>();
     default:
       throw std::invalid_argument("StochasticRank takes a metric, not a loss");
   }

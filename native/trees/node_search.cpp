@@ -40,7 +40,7 @@ void NodeSearch::start(OpenNode& node, Candidates& search) const {
   search.node = &node;
   search.features.clear();
   search.drawn.assign(n_features, 0);
-  search.most_gain.assign(n_features, kNoGain);
+  search.gain_bound.assign(n_features, kNoGain);
   search.by_feature.resize(n_features);
   for (Split& split : search.by_feature) {
     if (split.found()) split = {};
@@ -73,11 +73,11 @@ void NodeSearch::find_splits(std::initializer_list<OpenNode*> nodes,
     for (auto search = candidates_.begin(); search != last; ++search) {
       if (!search->drawn[f]) continue;
       const OpenNode& node = *search->node;
-      look_at(*search, f, histograms_.bins(f, node.histogram, node.sums.total));
+      bound_or_search(*search, f, histograms_.bins(f, node.histogram, node.sums.total));
     }
   };
   if (by_rows) {
-    std::for_each(candidates_.begin(), last, [&](Candidates& search) { look_at_rows(search); });
+    std::for_each(candidates_.begin(), last, [&](Candidates& search) { search_by_rows(search); });
   } else if (!pending.empty()) {
     histograms_.build_by_feature(pending, n_threads(), cost, search_feature);
   } else {
@@ -106,21 +106,21 @@ void NodeSearch::find_splits(std::initializer_list<OpenNode*> nodes,
 // Searches a feature, or notes an upper bound of the gains of its splits. A feature with a bound is
 // searched later, if the bound is the largest, and with rows counted if necessary. (Several workers
 // count the rows of one feature together.)
-void NodeSearch::look_at(Candidates& search, int32_t feature, const NodeBins& bins) const {
+void NodeSearch::bound_or_search(Candidates& search, int32_t feature, const NodeBins& bins) const {
   const OpenNode& node = *search.node;
   const bool counted_later = node.rows_counted && state_.share.alone();
   const bool searched_later = counted_later || !node.rows_counted;
   if (searched_later && search_.can_bound(feature, node.sums, *bins.units)) {
-    search.most_gain[feature] = search_.most_gain(feature, bins, node.sums);
+    search.gain_bound[feature] = search_.gain_bound(feature, bins, node.sums);
   } else if (counted_later) {
-    search.most_gain[feature] = -kNoGain;
+    search.gain_bound[feature] = -kNoGain;
   } else {
     search.by_feature[feature] =
         with_exact_sums(node, search_.best_of_feature(feature, bins, node.sums));
   }
 }
 
-void NodeSearch::look_at_rows(Candidates& search) const {
+void NodeSearch::search_by_rows(Candidates& search) const {
   constexpr int64_t kAtOnce = RowCodes::kAtOnce;
   const std::span<const int32_t> features = search.features;
   const auto n_features = std::ssize(features);
@@ -130,7 +130,7 @@ void NodeSearch::look_at_rows(Candidates& search) const {
     const int64_t first = block * kAtOnce;
     visit_bins(*search.node,
                features.subspan(first, std::min<int64_t>(kAtOnce, n_features - first)),
-               [&](int32_t f, const NodeBins& bins) { look_at(search, f, bins); });
+               [&](int32_t f, const NodeBins& bins) { bound_or_search(search, f, bins); });
   });
 }
 
@@ -158,17 +158,17 @@ void NodeSearch::visit_bins(const OpenNode& node, std::span<const int32_t> featu
 // features have), for all features at once.
 void NodeSearch::search_promising(Candidates& search) {
   const OpenNode& node = *search.node;
-  std::vector<double>& most = search.most_gain;
+  std::vector<double>& bound = search.gain_bound;
   double known = search_.rules().min_gain;
   for (int n_searched = 0;; ++n_searched) {
-    const auto next = std::max_element(most.begin(), most.end());
+    const auto next = std::max_element(bound.begin(), bound.end());
     if (!(*next >= known)) return;
     if (node.rows_counted && n_searched == kFewCounts) {
-      count_all_rows(node, search.by_feature, [&](int32_t f) { return most[f] >= known; });
+      count_all_rows(node, search.by_feature, [&](int32_t f) { return bound[f] >= known; });
       return;
     }
     *next = kNoGain;
-    const auto f = static_cast<int32_t>(next - most.begin());
+    const auto f = static_cast<int32_t>(next - bound.begin());
     const std::vector<int64_t> rows =
         node.rows_counted ? count_rows(node, f) : std::vector<int64_t>();
     search.by_feature[f] = best_of_feature(node, f, node.rows_counted ? rows.data() : nullptr);
@@ -217,10 +217,10 @@ SplitOffer NodeSearch::own_offer(const OpenNode& node, const std::vector<Split>&
   for (int32_t f = state_.searched.begin; f < state_.searched.end; ++f) {
     const Split& split = by_feature[f];
     if (!split.found()) continue;
-    const double worth = preference(node, split);
-    if (!(worth > greatest)) continue;
+    const double value = preference(node, split);
+    if (!(value > greatest)) continue;
     best = &split;
-    greatest = worth;
+    greatest = value;
   }
   if (!best) return {};
   return {*best, greatest, has_missing_sums(node, best->rule.feature)};

@@ -50,15 +50,15 @@ class NodeSearch {
  private:
   struct Candidates {
     OpenNode* node;
-    std::vector<int32_t> features;  // drawn
-    std::vector<uint8_t> drawn;     // by feature
-    std::vector<double> most_gain;  // by feature, of those that are yet to be searched
-    std::vector<Split> by_feature;  // none where a feature was not drawn, or cannot be best
+    std::vector<int32_t> features;   // drawn
+    std::vector<uint8_t> drawn;      // by feature
+    std::vector<double> gain_bound;  // by feature, of those that are yet to be searched
+    std::vector<Split> by_feature;   // none where a feature was not drawn, or cannot be best
   };
 
   void start(OpenNode& node, Candidates& search) const;
-  void look_at(Candidates& search, int32_t feature, const NodeBins& bins) const;
-  void look_at_rows(Candidates& search) const;
+  void bound_or_search(Candidates& search, int32_t feature, const NodeBins& bins) const;
+  void search_by_rows(Candidates& search) const;
   void search_promising(Candidates& search);
   template <typename Visit>
   void visit_bins(const OpenNode& node, std::span<const int32_t> features, Visit&& visit) const;

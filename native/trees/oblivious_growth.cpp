@@ -152,8 +152,8 @@ void ObliviousGrowth::choose(const std::vector<double>& scores, double unsplit, 
     if (!noisy && !(gain > best.gain)) continue;
     if (!(gain > search_.rules().min_gain) || !(gain > kNoise * scores[b])) continue;
     const int64_t candidate = 2 * (first + b) + (missing_left ? 1 : 0);
-    const double worth = noisy ? noise.preference(scores[b], f, candidate) : gain;
-    if (worth > best.preference) best = {gain, {f, b, missing_left}, {}, worth};
+    const double preference = noisy ? noise.preference(scores[b], f, candidate) : gain;
+    if (preference > best.preference) best = {gain, {f, b, missing_left}, {}, preference};
   }
 }
 

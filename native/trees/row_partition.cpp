@@ -31,8 +31,8 @@ void RowPartition::reset(const int32_t* rows, int64_t n_rows, int32_t* scratch, 
 }
 
 // Each block writes its left rows forwards from its beginning and its right rows backwards from its
-// end, and returns how many are left. Not inlined: inside the loop over threads the compiler keeps
-// less in registers, and two threads together took half as long again as one.
+// end, and returns the number of left rows. Not inlined: inside the loop over threads the compiler
+// keeps less in registers, and two threads together took half as long again as one.
 template <typename Code>
 [[gnu::noinline]] int64_t RowPartition::split_block(const Code* codes, int64_t first, int64_t last,
                                                     const uint8_t* goes_left) {

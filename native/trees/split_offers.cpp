@@ -9,7 +9,7 @@ namespace rankgrove {
 namespace {
 
 struct PackedOffer {
-  double gain, worth;
+  double gain, preference;
   GradientSums left;
   int32_t feature, bin;
   uint8_t missing_left, branch, flag, has_categories;
@@ -18,10 +18,10 @@ struct PackedOffer {
 
 std::string to_bytes(const std::vector<SplitOffer>& offers) {
   std::string bytes;
-  for (const auto& [split, worth, flag] : offers) {
+  for (const auto& [split, preference, flag] : offers) {
     const auto& categories = split.rule.categories;
     const PackedOffer head{split.gain,
-                           worth,
+                           preference,
                            split.left,
                            split.rule.feature,
                            split.rule.bin,
@@ -58,7 +58,7 @@ std::vector<SplitOffer> from_bytes(std::string_view bytes, size_t n, int rank, c
     bytes.remove_prefix(length);
   };
   std::vector<SplitOffer> offers(n);
-  for (auto& [split, worth, flag] : offers) {
+  for (auto& [split, preference, flag] : offers) {
     PackedOffer head{};
     take(&head, sizeof(head));
     split.gain = head.gain;
@@ -66,7 +66,7 @@ std::vector<SplitOffer> from_bytes(std::string_view bytes, size_t n, int rank, c
     split.branch = head.branch != 0;
     if (split.branch) take(&split.values, sizeof(split.values));
     split.rule = {head.feature, head.bin, head.missing_left != 0};
-    worth = head.worth;
+    preference = head.preference;
     flag = head.flag != 0;
     if (head.has_categories) {
       const size_t length = head.n_words * sizeof(uint32_t);
@@ -91,7 +91,7 @@ std::vector<SplitOffer> best_offers(const RowShare& share, const Bins& bins,
   for (const std::string& part : share.gather(to_bytes(own))) {
     const std::vector<SplitOffer> theirs = from_bytes(part, own.size(), rank++, bins);
     for (size_t i = 0; i < own.size(); ++i) {
-      if (theirs[i].split.found() && theirs[i].worth > best[i].worth) best[i] = theirs[i];
+      if (theirs[i].split.found() && theirs[i].preference > best[i].preference) best[i] = theirs[i];
     }
   }
   return best;

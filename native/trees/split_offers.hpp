@@ -13,19 +13,19 @@ namespace rankgrove {
 
 struct SplitOffer {
   Split split;
-  double worth = -std::numeric_limits<double>::infinity();  // by which splits are compared
-  bool flag = false;                                        // a word of the caller's
+  double preference = -std::numeric_limits<double>::infinity();  // by which splits are compared
+  bool flag = false;                                             // of the caller
 
-  // Replaces this one by another that is worth more.
-  void improve(const Split& other, double other_worth) {
-    if (!other.found() || !(other_worth > worth)) return;
+  // Replaces this one by another of higher preference.
+  void improve(const Split& other, double other_preference) {
+    if (!other.found() || !(other_preference > preference)) return;
     split = other;
-    worth = other_worth;
+    preference = other_preference;
   }
 };
 
-// The best offer of all workers for each of the nodes, on every worker: an all-gather. Equal worth
-// goes to the lower worker, and so to the lower feature.
+// The best offer of all workers for each of the nodes, on every worker: an all-gather. Among
+// equal preferences, the lower worker wins, and so the lower feature.
 std::vector<SplitOffer> best_offers(const RowShare& share, const Bins& bins,
                                     std::vector<SplitOffer> own);
 

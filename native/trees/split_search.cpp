@@ -73,7 +73,7 @@ void children_scores(const int64_t* left, int32_t n, int64_t total, const Units&
   (units.l1 > 0.0 ? shrunken_scores : plain_scores)(left, n, total, units, score);
 }
 
-// The greatest of score[b] - node_score; NaN is passed over.
+// The greatest of score[b] - node_score; NaN is ignored.
 RANKGROVE_SIMD double greatest_gain(const double* score, int32_t n, double node_score) {
   Lanes64 x, best = Lanes64{} + kNone;
   int32_t b = 0;
@@ -91,12 +91,12 @@ RANKGROVE_SIMD double greatest_gain(const double* score, int32_t n, double node_
   return greatest;
 }
 
-// The result of the rough scores of the splits of a feature.
-struct FirstLook {
+// The rough scores of the splits of a feature.
+struct RoughResult {
   int32_t n;       // splits, or bins that are listed
-  bool listed;     // only the occupied bins are
+  bool listed;     // only the occupied bins are scored
   float greatest;  // rough score
-  double most;     // no exact score is above it
+  double bound;    // no exact score is above it
 };
 
 // Candidate splits of one feature, in buffers that each thread reuses.
@@ -127,11 +127,11 @@ struct Workspace {
     return n;
   }
 
-  // Computes their rough scores by kScores, one of the functions of rough_scores.hpp. At most
+  // Scores them roughly by kScores, one of the functions of rough_scores.hpp. At most
   // `n_rows` bins can be occupied.
   template <auto kScores>
-  FirstLook look(const int64_t* histogram, int32_t n, int64_t missing, int64_t total,
-                 int64_t n_rows, const Units& units) {
+  RoughResult score_roughly(const int64_t* histogram, int32_t n, int64_t missing, int64_t total,
+                            int64_t n_rows, const Units& units) {
     const double min_hessian = std::min(std::ceil(units.min_weight / units.hessian), 0x1p30);
     const RoughUnits rough_units{static_cast<float>(units.l2 / units.hessian),
                                  static_cast<int32_t>(min_hessian)};
@@ -140,21 +140,21 @@ struct Workspace {
     const float greatest = kScores(listed ? occupied.data() : histogram, n, missing, total,
                                    rough_units, {left.data(), rough.data(), rough_of_block.data()});
     const double unit = units.gradient * units.gradient / units.hessian;
-    const double most = greatest > 0.0f ? greatest * unit * (1.0 + 2 * kRoughError) : kNone;
-    return {n, listed, greatest, most};
+    const double bound = greatest > 0.0f ? greatest * unit * (1.0 + 2 * kRoughError) : kNone;
+    return {n, listed, greatest, bound};
   }
 
   // Lists those that may be best by their rough scores, and returns their number. (A split after an
   // empty bin divides the node like the split before it.) The scored bins begin at `first_bin`.
-  int32_t list_promising(const FirstLook& seen, int32_t first_bin) {
-    const auto enough = static_cast<float>(seen.greatest * (1.0 - 4 * kRoughError));
+  int32_t list_promising(const RoughResult& result, int32_t first_bin) {
+    const auto enough = static_cast<float>(result.greatest * (1.0 - 4 * kRoughError));
     int32_t n_listed = 0;
-    for (int32_t block = 0; block < n_rough_blocks(seen.n); ++block) {
+    for (int32_t block = 0; block < n_rough_blocks(result.n); ++block) {
       if (rough_of_block[block] < enough) continue;
       for (int32_t b = block * kRoughBlock; b < (block + 1) * kRoughBlock; ++b) {
         if (rough[b] < enough || (n_listed > 0 && left[b] == left[n_listed - 1])) continue;
         left[n_listed] = left[b];
-        bin[n_listed++] = first_bin + (seen.listed ? bin[b] : b);
+        bin[n_listed++] = first_bin + (result.listed ? bin[b] : b);
       }
     }
     return n_listed;
@@ -252,10 +252,10 @@ void SplitSearch::consider(const Candidates& c, const NodeSums& node, const Grad
   if (rough) {
     const auto [begin, end] = c.row_counts ? with_enough_rows(c) : std::pair(0, c.n);
     const int64_t before = std::accumulate(c.bins, c.bins + begin, missing);
-    const FirstLook seen =
-        space.look<rough_scores>(c.bins + begin, end - begin, before, c.total, node.n_rows, units);
-    if (seen.most == kNone || seen.most < node_score + best.gain) return;
-    n = space.list_promising(seen, begin);
+    const RoughResult result = space.score_roughly<rough_scores>(
+        c.bins + begin, end - begin, before, c.total, node.n_rows, units);
+    if (result.bound == kNone || result.bound < node_score + best.gain) return;
+    n = space.list_promising(result, begin);
   } else {
     n = space.list_all(c.bins, c.n, missing);
   }
@@ -306,10 +306,10 @@ void SplitSearch::choose_preferred(const Candidates& c, const SplitNoise& noise,
   for (int32_t b = 0; b < c.n; ++b) {
     const double gain = space.score[b] - node_score;
     if (!(gain > rules_.min_gain) || !(gain > kNoise * space.score[b])) continue;
-    const double worth =
+    const double preference =
         noise.preference(space.score[b], c.feature, 2 * (c.first + b) + (c.missing_left ? 1 : 0));
-    if (worth > best.preference) {
-      best = {gain, {c.feature, b, c.missing_left}, unpacked(space.left[b]), worth};
+    if (preference > best.preference) {
+      best = {gain, {c.feature, b, c.missing_left}, unpacked(space.left[b]), preference};
     }
   }
 }
@@ -379,20 +379,20 @@ void SplitSearch::consider_branch(const Candidates& c, const NodeSums& node,
   }
 }
 
-double SplitSearch::most_gain(int32_t feature, const NodeBins& node_bins,
-                              const NodeSums& node) const {
+double SplitSearch::gain_bound(int32_t feature, const NodeBins& node_bins,
+                               const NodeSums& node) const {
   const auto& [bins, total, units, row_counts] = node_bins;
   const int32_t n_bins = layout_.n_bins[feature];
   const int64_t missing = layout_.missing[feature] ? bins[n_bins] : 0;
   const Units own{units->gradient_unit, units->hessian_unit, rules_.l1, rules_.l2,
                   least_weight(*units)};
   Workspace& space = workspace(n_bins);
-  const auto most = [&](int32_t n, int64_t left) {
-    return n > 0 ? space.look<greatest_rough_score>(bins, n, left, total, node.n_rows, own).most
-                 : kNone;
+  const auto bound = [&](int32_t n, int64_t left) {
+    if (n <= 0) return kNone;
+    return space.score_roughly<greatest_rough_score>(bins, n, left, total, node.n_rows, own).bound;
   };
-  double score = most(n_bins - 1 + (missing != 0 && can_split_missing(feature) ? 1 : 0), 0);
-  if (missing != 0) score = std::max(score, most(n_bins - 1, missing));
+  double score = bound(n_bins - 1 + (missing != 0 && can_split_missing(feature) ? 1 : 0), 0);
+  if (missing != 0) score = std::max(score, bound(n_bins - 1, missing));
   return score - own_score(total, own);
 }
 

@@ -85,13 +85,13 @@ class SplitSearch {
   // The best split of one feature, or none.
   Split best_of_feature(int32_t feature, const NodeBins& bins, const NodeSums& node) const;
 
-  // Whether most_gain() can bound the gains of a feature's splits.
+  // Whether gain_bound() can bound the gains of a feature's splits.
   bool can_bound(int32_t feature, const NodeSums& node, const GradientUnits& packed) const;
 
   // An upper bound, by rough scores, of the gains of the feature's splits; -inf if it has none.
   // Bounding all features first, and searching those that may be best, is faster than searching
   // all.
-  double most_gain(int32_t feature, const NodeBins& bins, const NodeSums& node) const;
+  double gain_bound(int32_t feature, const NodeBins& bins, const NodeSums& node) const;
 
   // Adds to scores[bin], for missing values to the right and to the left, what splitting this node
   // there would score (both children together; an impossible split scores what the node does).

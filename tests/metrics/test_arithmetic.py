@@ -1,4 +1,4 @@
-"""One arithmetic: metrics, objectives and forests give labels and ranks the same worth."""
+"""One arithmetic: metrics, objectives and forests give labels and ranks the same values."""
 
 import warnings
 
@@ -53,10 +53,10 @@ def test_a_label_without_a_gain_is_the_same_error_everywhere(way, label, gain, t
 @pytest.mark.filterwarnings("ignore:.*every label is")
 @pytest.mark.parametrize("gain", ["exp", "linear"])
 def test_err_is_trained_on_the_probabilities_that_it_is_measured_on(gain):
-    from rankgrove.metrics.arithmetic import satisfaction_worth, worths
+    from rankgrove.metrics.arithmetic import label_values, satisfaction_value
 
     labels = np.array([0.0, 1, 2, 3, 4])
-    trained = worths(labels, satisfaction_worth(gain, 4.0))
+    trained = label_values(labels, satisfaction_value(gain, 4.0))
     measured = [metric("err", gain=gain)([label], [1.0], group_sizes=[1]) for label in labels]
     np.testing.assert_array_equal(trained, measured)
     expected = (2**labels - 1) / 16 if gain == "exp" else labels / 4
@@ -80,7 +80,7 @@ def test_ideal_dcg_is_the_dcg_of_the_best_order():
     y = rng.integers(0, 5, offsets[-1]).astype(float)
     for k in (1, 5, 100):
         factors = arithmetic.discounts("log2", k)
-        gains = arithmetic.worths(y, arithmetic.gain_worth("exp"))
+        gains = arithmetic.label_values(y, arithmetic.gain_value("exp"))
         ideal = arithmetic.ideal_dcg(offsets, gains, factors)
         np.testing.assert_array_equal(ideal, metric("dcg", k=k).per_query(y, y, group_sizes=sizes))
     np.testing.assert_array_equal(
@@ -91,8 +91,8 @@ def test_ideal_dcg_is_the_dcg_of_the_best_order():
 
 def test_many_different_labels():
     y = np.random.default_rng(0).random(5000) * 40
-    worths = arithmetic.worths(y, arithmetic.gain_worth("exp"))
-    np.testing.assert_allclose(worths, 2**y - 1, rtol=1e-14)
+    values = arithmetic.label_values(y, arithmetic.gain_value("exp"))
+    np.testing.assert_allclose(values, 2**y - 1, rtol=1e-14)
 
 
 @pytest.mark.parametrize("name", BINARY)

@@ -6,34 +6,34 @@ import numpy as np
 import scipy.stats
 
 
-def metric_of_list(name, worth, k=None):
-    """Value of worths in ranked order; NDCG is DCG of gains over the ideal one."""
-    ranks = range(min(len(worth), k or len(worth)))
+def metric_of_list(name, values, k=None):
+    """Metric of document values in ranked order; NDCG is DCG of gains over the ideal one."""
+    ranks = range(min(len(values), k or len(values)))
     if name in ("ndcg", "dcg"):
-        return sum(worth[r] / np.log2(r + 2) for r in ranks)
+        return sum(values[r] / np.log2(r + 2) for r in ranks)
     if name == "map":
-        precisions = [np.mean(worth[: r + 1]) for r in ranks if worth[r]]
-        return sum(precisions) / max(np.sum(worth), 1)
+        precisions = [np.mean(values[: r + 1]) for r in ranks if values[r]]
+        return sum(precisions) / max(np.sum(values), 1)
     value, unsatisfied = 0.0, 1.0
     for r in ranks:  # err, and mrr with probabilities 0 and 1
-        value += unsatisfied * worth[r] / (r + 1)
-        unsatisfied *= 1 - worth[r]
+        value += unsatisfied * values[r] / (r + 1)
+        unsatisfied *= 1 - values[r]
     return value
 
 
-def conditional_expectation(name, worth, k, others, j, mean, deviation):
+def conditional_expectation(name, values, k, others, j, mean, deviation):
     """Expected metric if the score of document j is normal and those of the others are given."""
     order = [int(i) for i in np.argsort(-others) if i != j]
     above = scipy.stats.norm.sf(others[order], mean, deviation)  # P(j above its neighbour)
     reached = np.r_[0.0, above, 1.0]
     return sum(
         (reached[slot + 1] - reached[slot])
-        * metric_of_list(name, worth[[*order[:slot], j, *order[slot:]]], k)
+        * metric_of_list(name, values[[*order[:slot], j, *order[slot:]]], k)
         for slot in range(len(order) + 1)
     )
 
 
-def sampled_gradient(name, worth, k, scores, noise, sigma, step=1e-4):
+def sampled_gradient(name, values, k, scores, noise, sigma, step=1e-4):
     """Derivative of the metric by each score, given the noise of the other documents."""
     n = len(scores)
     perturbed = scores + sigma * noise
@@ -42,7 +42,7 @@ def sampled_gradient(name, worth, k, scores, noise, sigma, step=1e-4):
     for j in range(n):
         mean = scores[j] + sigma * np.delete(noise, j).mean()
         ends = [
-            conditional_expectation(name, worth, k, perturbed, j, mean + move, deviation)
+            conditional_expectation(name, values, k, perturbed, j, mean + move, deviation)
             for move in (step, -step)
         ]
         result[j] = (ends[0] - ends[1]) / (2 * step)
@@ -58,7 +58,7 @@ def projected(gradient, scores, nu, sfa):
     return gradient - sfa * (gradient @ centred) / (np.linalg.norm(centred) + nu) ** 2 * centred
 
 
-def expected_metric_of_three(name, worth, k, scores, sigma):
+def expected_metric_of_three(name, values, k, scores, sigma):
     """Expected metric of three documents whose scores have independent normal noise."""
     value = 0.0
     for order in itertools.permutations(range(3)):
@@ -66,7 +66,7 @@ def expected_metric_of_three(name, worth, k, scores, sigma):
         gaps = np.array([scores[a] - scores[b], scores[b] - scores[c]])
         covariance = sigma**2 * np.array([[2.0, -1.0], [-1.0, 2.0]])
         chance = scipy.stats.multivariate_normal.cdf(gaps, cov=covariance, abseps=1e-10)
-        value += chance * metric_of_list(name, worth[list(order)], k)
+        value += chance * metric_of_list(name, values[list(order)], k)
     return value
 
 

@@ -78,12 +78,12 @@ class BlockGains {
     int32_t count = 0;
     double sum = Metric::kNothing;
     std::vector<double> passes;
-    std::vector<double> worths;  // for ties with a block
+    std::vector<double> values;  // for ties with a block
 
     void clear(size_t most) {
       count = 0;
       sum = Metric::kNothing;
-      worths.clear();
+      values.clear();
       if constexpr (Metric::kHasPasses) {
         if (passes.size() <= most) passes.resize(most + 1);
         passes[0] = 1.0;
@@ -93,7 +93,7 @@ class BlockGains {
       ++count;
       sum = Metric::combined(sum, one);
       if constexpr (Metric::kHasPasses) {
-        worths.push_back(one);
+        values.push_back(one);
         add_pass(one, count, passes.data());
       }
     }
@@ -109,7 +109,7 @@ class BlockGains {
     query_scale_ = scale_[query.query];
     const int32_t m = query.all.count;
     ones_.resize(m);
-    for (int32_t d = 0; d < m; ++d) ones_[d] = Metric::of_document(table_.worth(rows[d]));
+    for (int32_t d = 0; d < m; ++d) ones_[d] = Metric::of_document(table_.document_value(rows[d]));
     // The documents of other leaves with the same score.
     others_.clear(static_cast<size_t>(own.documents.count));
     const RowSpan all = table_.rows(query.query, own);
@@ -117,7 +117,7 @@ class BlockGains {
       if (j < m && rows[j] == all.rows[i]) {
         ++j;
       } else {
-        others_.add(Metric::of_document(table_.worth(all.rows[i])));
+        others_.add(Metric::of_document(table_.document_value(all.rows[i])));
       }
     }
     others_value_ =
@@ -283,7 +283,7 @@ class BlockGains {
       merged_.resize(static_cast<size_t>(count + subset_.count) + 1);
       std::copy_n(block.documents.passes, count + 1, merged_.begin());
       for (int32_t d = 0; d < subset_.count; ++d) {
-        add_pass(subset_.worths[d], count + d + 1, merged_.data());
+        add_pass(subset_.values[d], count + d + 1, merged_.data());
       }
     }
     return {count + subset_.count, sum, merged_.data()};

@@ -27,7 +27,7 @@ struct CountedBlocks {
   static constexpr bool kHasPasses = false;
   static constexpr double kNothing = 0.0;
   static double combined(double a, double b) { return a + b; }
-  static double of_document(double worth) { return worth; }
+  static double of_document(double value) { return value; }
 };
 
 // Average precision, times the number of relevant documents. A relevant document at the j-th rank
@@ -82,7 +82,7 @@ class ReciprocalRankBlocks : public CountedBlocks {
   int64_t k_;
 };
 
-// Adds a document to m - 1 others: passes[j] is the mean of the product of (1 - worth) over all
+// Adds a document to m - 1 others: passes[j] is the mean of the product of (1 - value) over all
 // subsets of j documents, which keeps a subset without the new one with probability (m - j) / m.
 inline void add_pass(double pass, int32_t m, double* passes) {
   passes[m] = pass * passes[m - 1];
@@ -96,7 +96,7 @@ inline void add_pass(double pass, int32_t m, double* passes) {
   }
 }
 
-// ERR. With e_j the mean of the product of (1 - worth) over all subsets of j documents of the block
+// ERR. With e_j the mean of the product of (1 - value) over all subsets of j documents of the block
 // (an elementary symmetric function over a binomial coefficient), the user who looks at the block
 // is satisfied at its j-th rank with probability e_j - e_{j+1}, and looks at it with the
 // probability `ranges` that nothing before it satisfied:
@@ -106,7 +106,7 @@ class ExpectedReciprocalRankBlocks {
   static constexpr bool kHasPasses = true;
   static constexpr double kNothing = 1.0;
   static double combined(double a, double b) { return a * b; }
-  static double of_document(double worth) { return 1.0 - worth; }
+  static double of_document(double value) { return 1.0 - value; }
 
   ExpectedReciprocalRankBlocks(int64_t longest, int64_t k) {
     inverse_.assign(static_cast<size_t>(longest) + 2, 0.0);

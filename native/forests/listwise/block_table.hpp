@@ -30,7 +30,7 @@ class BlockTable {
  public:
   BlockTable(const std::vector<int64_t>& offsets, const ListwiseMetric& metric)
       : offsets_(offsets),
-        worth_(metric.gain),
+        document_value_(metric.gain),
         metric_(static_cast<int64_t>(metric.cumulative.size()) - 1, metric.k),
         rows_(static_cast<size_t>(offsets.back())),
         scores_(rows_.size()),
@@ -48,7 +48,7 @@ class BlockTable {
   RowSpan rows(int32_t query, const TiedBlock& block) const {
     return {rows_.data() + offsets_[query] + block.start, block.documents.count};
   }
-  double worth(int32_t row) const { return worth_[row]; }
+  double document_value(int32_t row) const { return document_value_[row]; }
 
   void start_query(int32_t query, double score, const RowSpan& all) {
     sizes_[query] = 0;
@@ -157,7 +157,7 @@ class BlockTable {
         documents.sum = Metric::kNothing;
         if constexpr (Metric::kHasPasses) passes[0] = 1.0;
         for (int32_t d = 0; d < count; ++d) {
-          const double one = Metric::of_document(worth_[part.rows.rows[d]]);
+          const double one = Metric::of_document(document_value_[part.rows.rows[d]]);
           documents.sum = Metric::combined(documents.sum, one);
           if constexpr (Metric::kHasPasses) add_pass(one, d + 1, passes);
         }
@@ -172,7 +172,7 @@ class BlockTable {
   }
 
   const std::vector<int64_t>& offsets_;
-  const std::vector<double>& worth_;
+  const std::vector<double>& document_value_;
   Metric metric_;
   // A query with n documents has at most n blocks; a block of m documents has m + 1 passes.
   std::vector<int32_t> rows_;  // block by block

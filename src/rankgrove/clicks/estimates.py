@@ -177,16 +177,16 @@ def estimate_clicks(
     # The j-th best document takes the j-th position of the list.
     places = log.position[log.offsets[:-1][log.session] + rank]
     logged = propensities.of(log.position)
-    worth = propensities.of(places) if reward == "clicks" else 1 / np.log2(1 + places)
-    worth = _mean_of_ties(worth[order], log.session[order], new[order])[np.argsort(order)]
-    weights = worth / logged
+    value = propensities.of(places) if reward == "clicks" else 1 / np.log2(1 + places)
+    value = _mean_of_ties(value[order], log.session[order], new[order])[np.argsort(order)]
+    weights = value / logged
     predictions: dict[str, Any] = {}
     if estimator == "dr":
         r = _numbers([] if relevance is None else relevance, "relevance")
         if len(r) != log.n_rows:
             raise DataError(f"estimator='dr' needs one relevance per row: {len(r)} are given")
         r = r[log.rows]
-        predictions = {"predicted": logged * r, "predicted_new": worth * r}
+        predictions = {"predicted": logged * r, "predicted_new": value * r}
     return estimate_value(
         log.clicked,
         weights,
@@ -198,11 +198,11 @@ def estimate_clicks(
     )
 
 
-def _mean_of_ties(worth: Floats, session: npt.NDArray[Any], scores: Floats) -> Floats:
-    """Replace the worth of documents of equal score in a list, in sorted order, by its mean."""
-    fresh = np.r_[True, (session[1:] != session[:-1]) | (scores[1:] != scores[:-1])]
-    tie = np.cumsum(fresh) - 1
-    return np.asarray((np.bincount(tie, worth) / np.bincount(tie))[tie])
+def _mean_of_ties(values: Floats, session: npt.NDArray[Any], scores: Floats) -> Floats:
+    """Replace values of documents of equal score in a list, in sorted order, by their mean."""
+    is_first = np.r_[True, (session[1:] != session[:-1]) | (scores[1:] != scores[:-1])]
+    tie = np.cumsum(is_first) - 1
+    return np.asarray((np.bincount(tie, values) / np.bincount(tie))[tie])
 
 
 def check_confidence(confidence: float) -> None:
@@ -213,6 +213,8 @@ def check_confidence(confidence: float) -> None:
 
 def check_sessions(sessions: npt.NDArray[Any]) -> None:
     """Refuse ids of sessions that are missing, which would all be one session."""
+    if sessions.dtype.kind not in "OfM":  # the others have no missing values
+        return
     for row, one in enumerate(sessions.tolist()):
         if one is None or one != one:
             raise DataError(f"session of row {row} is missing: drop rows of unknown sessions")

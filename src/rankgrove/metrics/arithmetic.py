@@ -1,15 +1,15 @@
 """Gains, discounts and ideal DCG, as metrics, objectives and forests compute them.
 
-What a label is *worth* (its gain, its relevance, or the probability that it satisfies), the
-discount of a rank, and the best that a query allows. The numbers are computed by
-``native/metrics/ranking.hpp``; here they meet the parameters:
+The *value* of a label (its gain, its relevance, or the probability that it satisfies the user),
+the discount of a rank, and the largest DCG of a query. ``native/metrics/ranking.hpp`` computes
+them; this file reads the parameters:
 
 - gain: ``"exp"`` is 2^label - 1 (labels to 53), ``"linear"`` the label itself, and a sequence of
   numbers is a table whose entry l is the gain of label l. Labels may be fractions but in a table.
 - relevance: 1 for labels of at least ``relevant_from`` (above x if it is written ``">x"``), else 0.
 - satisfaction, for ERR: (2^label - 1) / 2^max_grade, or label / max_grade under the linear gain.
 
-A label without a worth is a DataError that names it, whoever asks.
+A label without a value is a DataError that names it.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ Offsets = npt.NDArray[np.int64]
 Gain = str | Sequence[float] | Floats
 
 
-def gain_worth(gain: Gain) -> _native.Worth:
+def gain_value(gain: Gain) -> _native.LabelValue:
     """Return the mapping from labels to gains."""
     if isinstance(gain, str):
         if gain not in ("exp", "linear"):
             raise ValueError(f"gain must be 'exp', 'linear' or a table of numbers, not {gain!r}")
-        return _native.Worth.gain(gain, [])
+        return _native.LabelValue.gain(gain, [])
     table = np.asarray(gain, np.float64)
     if table.ndim != 1 or not len(table):
         raise ValueError(f"a table of gains needs one number per label, not {gain!r}")
-    return _native.Worth.gain("table", table.tolist())
+    return _native.LabelValue.gain("table", table.tolist())
 
 
-def relevance_worth(relevant_from: float | str) -> _native.Worth:
+def relevance_value(relevant_from: float | str) -> _native.LabelValue:
     """Return the mapping from labels to binary relevance."""
-    return _native.Worth.relevance(relevance_threshold(relevant_from))
+    return _native.LabelValue.relevance(relevance_threshold(relevant_from))
 
 
-def satisfaction_worth(gain: Gain, max_grade: float) -> _native.Worth:
+def satisfaction_value(gain: Gain, max_grade: float) -> _native.LabelValue:
     """Return the mapping from labels to ERR's probability that a document satisfies the user."""
     if not isinstance(gain, str) or gain not in ("exp", "linear"):
         raise ValueError(f"gain of err must be 'exp' or 'linear', not {gain!r}")
-    return _native.Worth.satisfaction(gain, max_grade)
+    return _native.LabelValue.satisfaction(gain, max_grade)
 
 
 def relevance_threshold(relevant_from: float | str) -> float:
@@ -58,14 +58,14 @@ def relevance_threshold(relevant_from: float | str) -> float:
     return relevant_from
 
 
-def worths(labels: Floats, worth: _native.Worth) -> Floats:
+def label_values(labels: Floats, value_of: _native.LabelValue) -> Floats:
     """Apply a mapping (gain, relevance, satisfaction) to each label."""
-    return worth.of(np.ascontiguousarray(labels, np.float64))
+    return value_of.of(np.ascontiguousarray(labels, np.float64))
 
 
 def label_gains(labels: Floats, gain: Gain) -> Floats:
     """Return the gain of each label."""
-    return worths(labels, gain_worth(gain))
+    return label_values(labels, gain_value(gain))
 
 
 def discounts(discount: str, n_ranks: int) -> Floats:

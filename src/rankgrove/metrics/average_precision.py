@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rankgrove import _native
-from rankgrove.metrics.arithmetic import relevance_worth
+from rankgrove.metrics.arithmetic import relevance_value
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parameters import empty_value
 from rankgrove.metrics.registration import register_metric
@@ -29,7 +29,7 @@ class MAP(Metric):
         """Prepare the native metric for judgments."""
         return _native.average_precision(
             queries,
-            relevance_worth(self.relevant_from),
+            relevance_value(self.relevant_from),
             cut_divisor=self.denominator == "k",
             k=self.k,
             ties=self.kernel_ties,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rankgrove import _native
-from rankgrove.metrics.arithmetic import discounts, gain_worth
+from rankgrove.metrics.arithmetic import discounts, gain_value
 from rankgrove.metrics.metric import Metric, leading_ranks
 from rankgrove.metrics.parameters import empty_value
 from rankgrove.metrics.registration import register_metric
@@ -31,7 +31,7 @@ class DCG(Metric):
         """Prepare the native metric for judgments."""
         return _native.cumulated_gain(
             queries,
-            gain_worth(self.gain),
+            gain_value(self.gain),
             discounts(self.discount, leading_ranks(queries, self.k)),
             self.divisor,
             k=self.k,

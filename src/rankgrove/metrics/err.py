@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rankgrove import _native
-from rankgrove.metrics.arithmetic import satisfaction_worth
+from rankgrove.metrics.arithmetic import satisfaction_value
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parameters import empty_value
 from rankgrove.metrics.registration import register_metric
@@ -31,13 +31,13 @@ class ERR(Metric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        satisfaction_worth(self.gain, self.max_grade)
+        satisfaction_value(self.gain, self.max_grade)
 
     def kernel(self, queries: _native.JudgedQueries) -> _native.QueryMetric:
         """Prepare the native metric for judgments."""
         return _native.expected_reciprocal_rank(
             queries,
-            satisfaction_worth(self.gain, self.max_grade),
+            satisfaction_value(self.gain, self.max_grade),
             k=self.k,
             ties=self.kernel_ties,
             empty=empty_value(self.empty),

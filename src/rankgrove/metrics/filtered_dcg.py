@@ -29,8 +29,8 @@ class _FilteredSums:
         before = np.r_[0, np.cumsum(stays)]
         position = before[1:] - np.repeat(before[groups.offsets[:-1]], groups.sizes)
         query = np.repeat(np.arange(len(groups.sizes)), groups.sizes)
-        worth = self.labels[stays] / position[stays]
-        sums = np.bincount(query[stays], weights=worth, minlength=len(groups.sizes))
+        gains = self.labels[stays] / position[stays]
+        sums = np.bincount(query[stays], weights=gains, minlength=len(groups.sizes))
         return np.where(groups.sizes > 0, sums, np.nan)
 
 

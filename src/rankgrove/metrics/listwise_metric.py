@@ -13,10 +13,10 @@ from rankgrove.metrics.arithmetic import (
     discounts,
     ideal_dcg,
     label_gains,
+    label_values,
     over_ideal,
-    relevance_worth,
-    satisfaction_worth,
-    worths,
+    relevance_value,
+    satisfaction_value,
 )
 from rankgrove.metrics.average_precision import MAP
 from rankgrove.metrics.dcg import DCG
@@ -227,8 +227,8 @@ def _gains(
     if isinstance(measure, DCG):
         return label_gains(labels, measure.gain)
     if isinstance(measure, ERR):
-        return worths(labels, satisfaction_worth(measure.gain, measure.max_grade))
-    return worths(labels, relevance_worth(measure.relevant_from))
+        return label_values(labels, satisfaction_value(measure.gain, measure.max_grade))
+    return label_values(labels, relevance_value(measure.relevant_from))
 
 
 def _discounts(measure: SumOverRanks | SumOverBlocks, longest: int) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rankgrove import _native
-from rankgrove.metrics.arithmetic import discounts, gain_worth
+from rankgrove.metrics.arithmetic import discounts, gain_value
 from rankgrove.metrics.metric import Metric, leading_ranks
 from rankgrove.metrics.parameters import empty_value
 from rankgrove.metrics.registration import register_metric
@@ -26,7 +26,7 @@ class MeanNDCG(Metric):
         """Prepare the native metric for judgments."""
         return _native.mean_ndcg(
             queries,
-            gain_worth(self.gain),
+            gain_value(self.gain),
             discounts(self.discount, leading_ranks(queries, self.k)),
             k=self.k,
             ties=self.kernel_ties,

@@ -114,7 +114,7 @@ PARAMETERS = {
         _ranks,
     ),
     "gain": Parameter(
-        "worth of a label: 2^label - 1, the label itself, or a table of gains by label",
+        "gain of a label: 2^label - 1, the label itself, or a table of gains by label",
         "'exp', 'linear', or a table of gains such as (0, 1, 3) or '0/1/3'",
         _gain,
     ),

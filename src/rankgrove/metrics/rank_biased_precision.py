@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
-from rankgrove.metrics.arithmetic import relevance_worth
+from rankgrove.metrics.arithmetic import relevance_value
 from rankgrove.metrics.metric import Metric, leading_ranks
 from rankgrove.metrics.parameters import empty_value
 from rankgrove.metrics.registration import register_metric
@@ -32,7 +32,7 @@ class RBP(Metric):
         """Prepare the native metric for judgments."""
         return _native.cumulated_gain(
             queries,
-            relevance_worth(self.relevant_from),
+            relevance_value(self.relevant_from),
             self.rank_weights(leading_ranks(queries, self.k)),
             "none",
             k=self.k,

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from rankgrove import _native
-from rankgrove.metrics.arithmetic import relevance_worth
+from rankgrove.metrics.arithmetic import relevance_value
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parameters import empty_value
 from rankgrove.metrics.registration import register_metric
@@ -31,7 +31,7 @@ class Recall(Metric):
         """Prepare the native metric for judgments."""
         return _native.cumulated_gain(
             queries,
-            relevance_worth(self.relevant_from),
+            relevance_value(self.relevant_from),
             np.ones(queries.longest),
             "positive",
             k=self.k,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rankgrove import _native
-from rankgrove.metrics.arithmetic import relevance_worth
+from rankgrove.metrics.arithmetic import relevance_value
 from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parameters import empty_value
 from rankgrove.metrics.registration import register_metric
@@ -28,7 +28,7 @@ class MRR(Metric):
         """Prepare the native metric for judgments."""
         return _native.reciprocal_rank(
             queries,
-            relevance_worth(self.relevant_from),
+            relevance_value(self.relevant_from),
             k=self.k,
             ties=self.kernel_ties,
             empty=empty_value(self.empty),

@@ -13,7 +13,7 @@ from rankgrove.datasets import make_ranking
 @pytest.mark.parametrize("sigma", [1.0, 2.5])
 def test_gradients_are_those_of_the_expectation_over_all_subsets(sigma):
     data = training_data([1, 8, 0, 9, 2], seed=1)
-    data.y[3] = -1.5  # a document that does harm
+    data.y[3] = -1.5  # a harmful document
     scores = np.round(np.random.default_rng(1).normal(size=20), 1)
 
     def by_definition(s, y):
@@ -45,7 +45,7 @@ def test_the_order_of_the_rows_counts():
     assert there[0] < back[2] < 0  # the best document gains more where nothing is above it
 
 
-def test_a_learnt_filter_is_worth_more_than_the_whole_lists():
+def test_a_learnt_filter_has_a_higher_filtered_dcg_than_the_whole_lists():
     train, test = (make_ranking(150, preset="letor4", seed=seed) for seed in (1, 3))
     ranker = rankgrove.StochasticFilter(n_estimators=60, random_state=0).fit(train)
     filtered = rankgrove.metric("filtered-dcg")

@@ -11,7 +11,7 @@ from rankgrove.boosting.objectives.stochasticrank import SmoothedMetric
 METRICS = [("ndcg", None), ("ndcg", 3), ("dcg", 2), ("map", None), ("err", 4), ("mrr", 3)]
 
 
-def worths(name, k, labels):
+def label_values(name, k, labels):
     if name == "dcg":
         return 2.0**labels - 1
     if name == "err":
@@ -35,11 +35,11 @@ def by_definition(data, scores, iteration, name, k, sigma, mu, nu, sfa, n_permut
         if n < 2:
             continue
         random = Random(data.seed ^ mix64(iteration), query)
-        worth = worths(name, k, data.y[part])
+        value = label_values(name, k, data.y[part])
         lowered = scores[part] - sigma * mu * data.y[part]
         draws = [
             oracle.sampled_gradient(
-                name, worth, k, lowered, np.array([normal(random) for _ in range(n)]), sigma
+                name, value, k, lowered, np.array([normal(random) for _ in range(n)]), sigma
             )
             for _ in range(n_permutations)
         ]
@@ -65,7 +65,7 @@ def test_the_mean_over_many_draws_is_the_gradient_of_the_expected_metric(name, k
     data = TrainingData(y, np.array([0, 3]), seed=4)
     objective = SmoothedMetric(data, name, k, sigma=0.5, sfa=0.0, n_permutations=100_000)
     want = gradient(
-        lambda s: -oracle.expected_metric_of_three(name, worths(name, k, y), k, s, 0.5),
+        lambda s: -oracle.expected_metric_of_three(name, label_values(name, k, y), k, s, 0.5),
         scores,
         1e-3,
     )

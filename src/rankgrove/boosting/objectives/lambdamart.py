@@ -1,4 +1,4 @@
-"""LambdaMART: pairs of documents, weighted by what their swap would change in the metric."""
+"""LambdaMART: pairs of documents, weighted by the change of the metric if they were swapped."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rankgrove.metrics.arithmetic import (
     Gain,
     gains_over_ideal,
     label_gains,
-    relevance_worth,
-    satisfaction_worth,
-    worths,
+    label_values,
+    relevance_value,
+    satisfaction_value,
 )
 
 METRICS = ("ndcg", "map", "err", "mrr")
@@ -114,7 +114,7 @@ def metric_values(
     elif metric == "err":
         value = _satisfaction(data, gain, max_grade)
     else:
-        value = worths(data.y, relevance_worth(relevant_from))
+        value = label_values(data.y, relevance_value(relevant_from))
         _warn_of_irrelevant_labels(data, value, relevant_from)
     return value.astype(np.float32)
 
@@ -132,4 +132,4 @@ def _warn_of_irrelevant_labels(data: TrainingData, relevance: Floats, relevant_f
 def _satisfaction(data: TrainingData, gain: Gain, max_grade: float | None) -> Floats:
     """Return ERR's probability of each label; ``max_grade`` defaults to the highest label."""
     top = max_grade if max_grade is not None else data.shard.maximum(data.y, 0.0)
-    return worths(data.y, satisfaction_worth(gain, top)) if top > 0 else np.zeros(len(data.y))
+    return label_values(data.y, satisfaction_value(gain, top)) if top > 0 else np.zeros(len(data.y))

@@ -26,10 +26,10 @@ class SmoothedMetric(Objective):
         \frac{1}{\tau} \varphi\!\left( \frac{z_i - m_j}{\tau} \right),
 
     where z are the scores with noise, :math:`\varphi` is the standard normal density, and
-    :math:`M_{ji} - M_{ij}` is what the metric gains when j, being just below i, moves just above
+    :math:`M_{ji} - M_{ij}` is the change of the metric when j moves from just below i to just above
     it. The gradient is the mean over ``n_permutations`` draws. Then its mean over the query is
-    taken out, and from queries of more than two documents the share ``sfa`` of its part along the
-    scores (scale-free acceleration): with the centred scores :math:`\bar s`,
+    subtracted and, in queries of more than two documents, the share ``sfa`` of its part along the
+    centred scores :math:`\bar s` (scale-free acceleration):
 
     .. math:: g \mathrel{-}= \mathit{sfa} \, \frac{g^T \bar s}{(\|\bar s\| + \nu)^2} \, \bar s.
 
@@ -41,7 +41,7 @@ class SmoothedMetric(Objective):
     sigma : standard deviation of the noise
     mu : how far below its score a document is ranked, in units of sigma, per unit of its label
     nu : added to the norm of the centred scores
-    sfa : share of the gradient along the scores that is taken out
+    sfa : share of the gradient along the scores that is subtracted
     n_permutations : draws of the noise per query and iteration
     """
 
@@ -65,7 +65,7 @@ class SmoothedMetric(Objective):
         self.sfa = sfa
         self.n_permutations = n_permutations
         self.constant_hessian = data.weight is None
-        self.handicap = sigma * mu * data.y
+        self.penalty = sigma * mu * data.y
         if metric == "dcg":
             self.value: Floats32 = label_gains(data.y, gain).astype(np.float32)
         else:
@@ -73,11 +73,11 @@ class SmoothedMetric(Objective):
             self.value = metric_values(data, metric, k, gain, relevant_from, max_grade)
         self.metric = "ndcg" if metric == "dcg" else metric
         longest = int(np.diff(data.offsets).max(initial=0))
-        worth = (
+        discount = (
             discounts("log2", longest) if self.metric == "ndcg" else 1 / np.arange(1.0, longest + 1)
         )
-        worth[k or longest :] = 0.0
-        self.drop: Floats = (worth - np.append(worth[1:], 0.0))[:k]
+        discount[k or longest :] = 0.0
+        self.discount_drop: Floats = (discount - np.append(discount[1:], 0.0))[:k]
 
     def gradients(
         self, scores: Floats, gradients: Floats32, hessians: Floats32 | None, iteration: int
@@ -87,8 +87,8 @@ class SmoothedMetric(Objective):
             self.data.offsets,
             scores[0],
             self.value,
-            self.handicap,
-            self.drop,
+            self.penalty,
+            self.discount_drop,
             self.metric,
             self.sigma,
             self.nu,

@@ -9,7 +9,7 @@ from rankgrove.metrics.arithmetic import Gain
 
 
 class YetiLossPairs(Objective):
-    r"""YetiRank's pairs, weighted by what their swap would change in the metric.
+    r"""YetiRank's pairs, weighted by the change of the metric if they were swapped.
 
     (Lyzhin, Ustimenko, Gulin and Prokhorenkova, "Which Tricks Are Important for Learning to Rank?",
     2023.) Each iteration ranks the documents of a query several times by

@@ -23,7 +23,7 @@ _LONG_LIST = 2_000  # evaluating all swaps of so many documents takes seconds pe
 
 
 class YetiMetricPairs(Objective):
-    r"""YetiRank's pairs, weighted by what their swap would change in any metric.
+    r"""YetiRank's pairs, weighted by the change of any metric if they were swapped.
 
     The pairs are those of ``YetiLossPairs``. A metric that is a sum of gain times discount over the
     ranks (DCG, NDCG, precision, recall, rank-biased precision, Spearman's correlation) changes by

@@ -40,7 +40,7 @@ def _read_table(text: str) -> list[float]:
 TABLE = Satisfies(_is_table, "a list of numbers of at least 0", _read_table)
 GAIN = AnyOf(Choice("exp", "linear"), TABLE)
 GAIN_MEANING = (
-    "worth of a label r: 'exp' is 2^r - 1, 'linear' is r, a table lists the gain of each label"
+    "gain of a label r: 'exp' is 2^r - 1, 'linear' is r, a table lists the gain of each label"
 )
 
 # Policies for missing values of rankers of trees; BaseRanker declares those of any ranker.
