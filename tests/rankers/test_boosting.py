@@ -352,7 +352,7 @@ class TestTrees:
     def test_an_init_model_without_the_constraint_is_warned_of(self, train, constraint):
         free, kept = mart().fit(train), mart(**constraint).fit(train)
         ranker = mart(**constraint)
-        with pytest.warns(rankgrove.DataWarning, match="holds for the new trees alone"):
+        with pytest.warns(rankgrove.DataWarning, match="holds for the new trees only"):
             ranker.fit(train, init_model=free)
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -35,13 +35,13 @@ def refuse_wrong_parameters(specs: Sequence[Spec], rounds: int | None) -> None:
             tried |= values
             error = _refusal(spec, setting, rounds)
             if error is not None:
-                guilty = _guilty(spec, setting, rounds)
-                words = ", ".join(f"{name}={value!r}" for name, value in guilty.items())
+                rejected = _rejected(spec, setting, rounds)
+                words = ", ".join(f"{name}={value!r}" for name, value in rejected.items())
                 raise ValueError(f"{spec.use} cannot be trained with {words or 'this'}: {error}")
 
 
 def _refusal(spec: Spec, setting: Mapping[str, Any], rounds: int | None) -> str | None:
-    """Return the library's reason against a setting, or None."""
+    """Return the error of the library for a setting, or None."""
     params = {k: v for k, v in setting.items() if k not in FEATURE_NUMBERS_OF_PEERS}
     try:
         fit_one_tree(str(spec.library), spec.target, params, _documents(), rounds)
@@ -52,8 +52,8 @@ def _refusal(spec: Spec, setting: Mapping[str, Any], rounds: int | None) -> str 
     return None
 
 
-def _guilty(spec: Spec, setting: Mapping[str, Any], rounds: int | None) -> Mapping[str, Any]:
-    """Return the parameter without which the others are accepted; all if there is none."""
+def _rejected(spec: Spec, setting: Mapping[str, Any], rounds: int | None) -> Mapping[str, Any]:
+    """Return the parameter without which the library accepts the others; all if there is none."""
     for name, value in setting.items():
         rest = {other: setting[other] for other in setting if other != name}
         if _refusal(spec, rest, rounds) is None:

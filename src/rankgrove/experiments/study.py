@@ -393,6 +393,6 @@ def _given_digest(cell: Cell) -> str:
     except OSError as error:
         return f"{error.strerror}"
     digest = hashlib.blake2b(content, digest_size=16)
-    if cell.test_rows is not None:
-        digest.update(repr(cell.test_rows[1:]).encode() + cell.test_rows.rows.tobytes())
+    if (of_test := cell.test_rows) is not None:
+        digest.update(f"{of_test.n_rows} {of_test.divided}".encode() + of_test.rows.tobytes())
     return digest.hexdigest()

@@ -214,13 +214,13 @@ class BROOF(TreeRanker):
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         chosen = self._chosen_points()
-        idle = super()._unused_parameters(data)
+        unused = super()._unused_parameters(data)
         if chosen["learner_weight"] == chosen["weight_update"] == "constant":
-            idle["error"] = "where neither learner_weight nor weight_update looks at it"
+            unused["error"] = "where neither learner_weight nor weight_update looks at it"
         shown = [chosen[name] for name in ("initial_weights", "example_update", "error")]
         if "height" not in shown and not any(map(callable, shown)):
-            idle["relevant_from"] = "unless error is 'height' or a function is given"
-        return idle
+            unused["relevant_from"] = "unless error is 'height' or a function is given"
+        return unused
 
     def _learn(self, fit: Fit) -> FitResult:
         data, n_jobs = fit.data, self.n_jobs

@@ -40,8 +40,8 @@ class CustomMART(BoostedRanker):
     compiled: bool = param(True, Flag(), "whether numba may compile a per-query objective")
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
-        idle = {} if self.per_query else {"compiled": "without per_query"}
-        return {**super()._unused_parameters(data), **idle}
+        unused = {} if self.per_query else {"compiled": "without per_query"}
+        return {**super()._unused_parameters(data), **unused}
 
     def _objective(self, data: TrainingData) -> Objective:
         if self.objective is None:

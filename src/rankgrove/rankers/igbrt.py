@@ -148,10 +148,10 @@ class IGBRT(GBRT):
         return super()._category_limit()
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
-        idle = ("n_forest_trees", "forest_max_features") if self.forest is not None else ()
         unused = {"start": "where boosting starts from a forest"}
-        unused |= dict.fromkeys(idle, "beside a forest")
-        free = "on the forest that boosting starts from, so that the model would not keep it"
+        if self.forest is not None:
+            unused |= dict.fromkeys(("n_forest_trees", "forest_max_features"), "beside a forest")
+        free = "on the forest that boosting starts from, so the model would not satisfy it"
         unused |= dict.fromkeys(("monotone", "interactions"), free)
         return {**super()._unused_parameters(data), **unused}
 

@@ -65,10 +65,10 @@ class LambdaLoss(BoostedRanker):
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         when = f"with loss={self.loss!r}"
-        idle = {} if self.loss == "ndcg-loss2++" else {"mu": when}
+        unused = {} if self.loss == "ndcg-loss2++" else {"mu": when}
         if self.loss.startswith("arp"):
-            idle["gain"] = when
-        return {**super()._unused_parameters(data), **idle}
+            unused["gain"] = when
+        return {**super()._unused_parameters(data), **unused}
 
     def _objective(self, data: TrainingData) -> Objective:
         return LambdaLossGradients(

@@ -1,4 +1,4 @@
-"""LambdaMART: pairs of documents, weighted by what their swap would change in the metric."""
+"""LambdaMART: pairs of documents, weighted by the change of the metric if they were swapped."""
 
 from __future__ import annotations
 

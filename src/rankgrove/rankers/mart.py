@@ -106,8 +106,8 @@ class MART(ClickBoostedRanker):
     start: str = param("mean", START, START_MEANING)
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
-        idle = {"gain": "with target='label'"} if self.target == "label" else {}
-        return {**super()._unused_parameters(data), **idle}
+        unused = {"gain": "with target='label'"} if self.target == "label" else {}
+        return {**super()._unused_parameters(data), **unused}
 
     def _check_labels(self, data: RankingInput) -> None:
         super()._check_labels(data)

@@ -80,8 +80,8 @@ class PairLogit(BoostedRanker):
         return "" if self.pairs is None else "pairs"
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
-        idle = {} if self.pairs is None else {"difference_power": "beside pairs"}
-        return {**super()._unused_parameters(data), **idle}
+        unused = {} if self.pairs is None else {"difference_power": "beside pairs"}
+        return {**super()._unused_parameters(data), **unused}
 
     def _check_labels(self, data: RankingInput) -> None:
         if self.pairs is not None:

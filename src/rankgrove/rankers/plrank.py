@@ -83,11 +83,11 @@ class PLRank(BoostedRanker):
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         own = "on leaf values, which are Newton steps of their own"
-        idle = {"l1": own}
+        unused = {"l1": own}
         if self._growth == "oblivious":
             oblivious = f"{own}, in oblivious trees (tree='leafwise' obeys it)"
-            idle |= {"min_samples_leaf": oblivious, "min_child_weight": oblivious}
-        return {**super()._unused_parameters(data), **idle}
+            unused |= {"min_samples_leaf": oblivious, "min_child_weight": oblivious}
+        return {**super()._unused_parameters(data), **unused}
 
     def _objective(self, data: TrainingData) -> Objective:
         return PlackettLuceLikelihood(

@@ -72,11 +72,11 @@ class RFHybrid(RFList):
     )
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
-        idle = super()._unused_parameters(data)
+        unused = super()._unused_parameters(data)
         if not self.listwise_levels:
             levels = "all" if self.listwise_levels is None else "no"
-            idle["fallback"] = f"where {levels} levels are split listwise"
-        return idle
+            unused["fallback"] = f"where {levels} levels are split listwise"
+        return unused
 
     def _growth(self, n_features: int) -> Growth:
         if self.node_order == "best-first" and self.listwise_levels:

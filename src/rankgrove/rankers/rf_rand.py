@@ -46,8 +46,8 @@ class RFRand(ForestRanker):
     """
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
-        idle = dict.fromkeys(("max_features", "min_gain"), "on splits that are random")
-        return {**super()._unused_parameters(data), **idle}
+        unused = dict.fromkeys(("max_features", "min_gain"), "on splits that are random")
+        return {**super()._unused_parameters(data), **unused}
 
     def _growth(self, n_features: int) -> Growth:
         return replace(super()._growth(n_features), splitter="random")

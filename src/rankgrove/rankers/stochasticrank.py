@@ -89,8 +89,8 @@ class StochasticRank(BoostedRanker):
     max_grade: float | None = with_default(LambdaMART, "max_grade", None)
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
-        idle = {**super()._unused_parameters(data), **unused_by_metric(self.metric)}
-        return idle if self.sfa > 0 else {**idle, "nu": "with sfa=0"}
+        unused = {**super()._unused_parameters(data), **unused_by_metric(self.metric)}
+        return unused if self.sfa > 0 else {**unused, "nu": "with sfa=0"}
 
     def _objective(self, data: TrainingData) -> Objective:
         metric, _, k = self.metric.partition("@")

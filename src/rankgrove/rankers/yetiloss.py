@@ -71,11 +71,11 @@ class YetiLoss(BoostedRanker):
     max_grade: float | None = with_default(LambdaMART, "max_grade", None)
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
-        idle = super()._unused_parameters(data)
+        unused = super()._unused_parameters(data)
         if self._has_kernel:
-            return {**idle, **unused_by_metric(self.metric)}
+            return {**unused, **unused_by_metric(self.metric)}
         why = f"with metric={str(self.metric)!r}, which has parameters of its own"
-        return {**idle, **dict.fromkeys(("gain", "relevant_from", "max_grade"), why)}
+        return {**unused, **dict.fromkeys(("gain", "relevant_from", "max_grade"), why)}
 
     @property
     def _has_kernel(self) -> bool:

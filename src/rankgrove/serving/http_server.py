@@ -141,9 +141,7 @@ class HttpServer:
             return False
         del self.connections[oldest]  # it is lost a little later
         oldest.abort()
-        self._log(
-            f"more than {self._most_connections} connections: those unused for longest are closed"
-        )
+        self._log("too many connections: those unused for longest are closed")
         return True
 
     def _log(self, message: str) -> None:

@@ -150,15 +150,15 @@ def _patient_server(
 
     None if the parent stops the server before.
     """
-    told = ""
+    reported = ""
     while True:
         try:
             reserve_metrics(len(settings.models))
             return settings.server(listener, counts)
         except (RankgroveError, OSError, MemoryError) as error:
             problem = str(error) or type(error).__name__
-        if problem != told:
-            told = problem
+        if problem != reported:
+            reported = problem
             logger.error("a new worker waits, it cannot start: %s", problem)
         if parent.poll(_RETRY_SECONDS):
             return None

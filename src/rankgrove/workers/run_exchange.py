@@ -136,10 +136,10 @@ class RunExchange:
             [[self._described(runs[j], interval) for j in columns] for columns in owned]
         )
         plans = {j: _Plan.of(said, i, size) for i, j in enumerate(owned[rank])}
-        told = self.communicator.gather(_packed([plan.arrays() for plan in plans.values()]))
+        messages = self.communicator.gather(_packed([plan.arrays() for plan in plans.values()]))
         bounds: dict[int, Keys] = {}
         asked: dict[int, Keys] = {}
-        for owner, (columns, message) in enumerate(zip(owned, told, strict=True)):
+        for owner, (columns, message) in enumerate(zip(owned, messages, strict=True)):
             with reading_message(owner):
                 for j, (ends, candidates) in zip(columns, _unpacked(message), strict=True):
                     bounds[j], asked[j] = ends, candidates

@@ -280,18 +280,18 @@ class BoostedRanker(TreeRanker):
     )
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
-        idle = super()._unused_parameters(data)
+        unused = super()._unused_parameters(data)
         if not data.columns.categories:
-            idle |= dict.fromkeys(_CATEGORY_PARAMETERS, "without categorical columns")
+            unused |= dict.fromkeys(_CATEGORY_PARAMETERS, "without categorical columns")
         elif self.category_splits == "statistics":
-            idle |= dict.fromkeys(_CATEGORY_PARAMETERS, "with category_splits='statistics'")
+            unused |= dict.fromkeys(_CATEGORY_PARAMETERS, "with category_splits='statistics'")
         if self.missing == "branch":
-            idle["random_strength"] = "with missing='branch'"
+            unused["random_strength"] = "with missing='branch'"
         if callable(self.criterion):
-            idle["random_strength"] = "with a criterion of your own, whose scale is not known"
+            unused["random_strength"] = "with a criterion of your own, whose scale is not known"
         if self.drop_rate == 0:
-            idle |= dict.fromkeys(("skip_drop", "max_drop"), "with drop_rate=0")
-        return {**idle, **unused_by_sampling(self.sampling)}
+            unused |= dict.fromkeys(("skip_drop", "max_drop"), "with drop_rate=0")
+        return {**unused, **unused_by_sampling(self.sampling)}
 
     def _statistic_columns(self, data: RankingInput) -> list[int]:
         """Return no columns by default where constraints name the columns of the data."""
@@ -314,8 +314,9 @@ class BoostedRanker(TreeRanker):
             ):
                 continue
             warnings.warn(
-                f"parameter {name} of {type(self).__name__} holds for the new trees alone: "
-                "init_model was not trained with the same, and the whole model may not keep it",
+                f"parameter {name} of {type(self).__name__} holds for the new trees only: "
+                f"init_model was not trained with the same {name}, so the whole model may not "
+                "satisfy it",
                 DataWarning,
                 stacklevel=4,
             )

@@ -108,8 +108,8 @@ class ClickBoostedRanker(BoostedRanker):
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
         when = f"with position_bias={self.position_bias!r}"
-        idle = {name: when for name, biases in _USES.items() if self.position_bias not in biases}
-        return {**super()._unused_parameters(data), **idle}
+        unused = {name: when for name, biases in _USES.items() if self.position_bias not in biases}
+        return {**super()._unused_parameters(data), **unused}
 
     def _check_labels(self, data: RankingInput) -> None:
         super()._check_labels(data)

@@ -404,13 +404,13 @@ class BaseRanker(FittedRanker):
 
     def _refuse_unused_parameters(self, data: RankingInput) -> None:
         """Refuse parameters that were set although they have no effect in this setting."""
-        idle = self._unused_parameters(data)
+        unused = self._unused_parameters(data)
         for parameter in parameter_table(type(self)):
             value = getattr(self, parameter.name)
-            if parameter.name in idle and not np.array_equal(value, parameter.default):
+            if parameter.name in unused and not np.array_equal(value, parameter.default):
                 raise ValueError(
                     f"parameter {parameter.name} of {type(self).__name__} has no effect "
-                    f"{idle[parameter.name]}: leave it at {parameter.default!r}, not {value!r}"
+                    f"{unused[parameter.name]}: leave it at {parameter.default!r}, not {value!r}"
                 )
 
     def replace_fitted(self, learnt: FitResult) -> None:

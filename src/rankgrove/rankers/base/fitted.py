@@ -381,12 +381,14 @@ class FittedRanker(SklearnInterface):
         if kind not in ("gain", "split"):
             raise ValueError(f"kind must be 'gain', 'split' or 'permutation', not {kind!r}")
         given = {"X": X, "y": y, "qid": qid, "group_sizes": group_sizes}
-        idle = [name for name, value in given.items() if value is not None]
+        unused = [name for name, value in given.items() if value is not None]
         settings = {"metric": (metric, "ndcg@10"), "n_repeats": (n_repeats, 5)}
         settings["random_state"] = (random_state, 0)
-        idle += [name for name, (value, default) in settings.items() if value != default]
-        if idle:
-            raise ValueError(f"{idle[0]} has an effect with kind='permutation' alone, not {kind!r}")
+        unused += [name for name, (value, default) in settings.items() if value != default]
+        if unused:
+            raise ValueError(
+                f"{unused[0]} has an effect with kind='permutation' alone, not {kind!r}"
+            )
         total = model.importances(kind)
         return total / total.sum() if total.sum() > 0 else total
 

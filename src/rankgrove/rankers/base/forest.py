@@ -150,8 +150,8 @@ class ForestRanker(TreeRanker):
     )
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
-        idle = {"weighting": "without sample_weight"} if data.weight is None else {}
-        return {**super()._unused_parameters(data), **idle}
+        unused = {"weighting": "without sample_weight"} if data.weight is None else {}
+        return {**super()._unused_parameters(data), **unused}
 
     def planned_trees(self) -> tuple[int, int]:
         """Return how many trees a fit grows, and that no boosting follows."""

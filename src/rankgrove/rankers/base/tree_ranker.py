@@ -63,13 +63,13 @@ class TreeRanker(BaseRanker):
     )
 
     def _unused_parameters(self, data: RankingInput) -> dict[str, str]:
-        idle = super()._unused_parameters(data)
+        unused = super()._unused_parameters(data)
         if not data.columns.categories:
             names = ("max_categories", "category_splits", *_STATISTICS)
-            return {**idle, **dict.fromkeys(names, "without categorical columns")}
+            return {**unused, **dict.fromkeys(names, "without categorical columns")}
         if not self._statistic_columns(data):
-            idle |= dict.fromkeys(_STATISTICS, self._without_statistics())
-        return idle
+            unused |= dict.fromkeys(_STATISTICS, self._without_statistics())
+        return unused
 
     def _without_statistics(self) -> str:
         if self.category_splits == "subsets":
