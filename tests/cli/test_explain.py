@@ -161,6 +161,10 @@ def test_pictures_are_drawn(explain, question, suffix, tmp_path):
         (("--query-id", "q1", "--permutation"), "one of --query-id and --permutation at a time"),
         (("--dependence", "nothing"), "no feature 'nothing'"),
         (("--query-id", "q1", "--top", "0"), "--top must be at least 1, not 0"),
+        (("--top", "2"), "--top has no effect but with --query-id alone"),
+        (("--query-id", "q1", "--document", "@1", "--top", "2"), "--top has no effect"),
+        (("--dependence", NAMES[0], "--show", "2"), "--show has no effect with --dependence"),
+        (("--dependence", NAMES[0][1:]), f"did you mean {NAMES[0]!r}?"),
         (("--query-id", "q1", "--out", "picture.png"), "written as .svg or .html, not as"),
     ],
 )

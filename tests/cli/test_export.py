@@ -151,3 +151,30 @@ def test_the_file_that_was_checked_is_the_one_that_is_put_in_place(folder, monke
     assert run(folder, "--to", "lightgbm", "--out", out, "--check", test) == 0
     assert len(written) == 1
     assert (folder / "once.txt").read_bytes() == written[0]
+
+
+def test_the_version_that_missing_values_need_is_told(folder, missing, capsys):
+    for target, version in (("opensearch", "OpenSearch 3.6"), ("solr", "Solr 9.2")):
+        words = ["export", missing[1], "--to", target, "--out", str(folder / "engine.json")]
+        words += ["--feature-names", str(folder / "named.txt")]
+        names = [f"feature_{j}\n" for j in range(136)]
+        n_features = rankgrove.load_model(missing[1]).n_features_in_
+        (folder / "named.txt").write_text("".join(names[:n_features]))
+        assert main(words) == 0
+        assert f"missing values are kept, which needs {version} or newer" in capsys.readouterr().out
+        assert main([*words, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["missing_since"] == version
+        assert main([*words, "--missing", "zero"]) == 0
+        assert "or newer" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--allow-changed-ranks", "0"], "--allow-changed-ranks belongs to --check and"),
+        (["--label", "grade"], "--label belongs to --check"),
+    ],
+)
+def test_options_of_the_check_are_refused_without_it(folder, capsys, options, message):
+    assert run(folder, "--to", "c", "--out", str(folder / "unchecked.c"), *options) == 1
+    assert message in capsys.readouterr().err

@@ -85,6 +85,17 @@ def test_curves_of_other_libraries_are_drawn_and_missing_ones_are_explained(comp
     assert pairs == "there are no scores after single steps"
 
 
+def test_a_curve_of_folds_with_other_numbers_of_steps_ends_at_the_value_of_the_table():
+    data = make_ranking(31, docs_per_query=10, seed=1)  # folds of 10 and 11 queries
+    compared = rankgrove.compare(data, ["lambdamart:n_estimators=40"], folds=3, metrics=["ndcg@5"])
+    (result,) = compared.results(compared.datasets[0])
+    steps = [cell.outcome.n_steps for cell in result.cells]
+    assert min(steps) < max(steps)
+    curve = content(compared)["data"][0]["curves"]["lambdamart"]
+    assert curve["steps"][-1] == max(steps)
+    assert curve["values"][-1] == pytest.approx(result.values["ndcg@5"], abs=1e-5)
+
+
 def test_values_and_documents_are_those_of_the_comparison(comparison):
     found = content(comparison)
     json.dumps(found, allow_nan=False)
@@ -346,10 +357,10 @@ def test_charts_have_the_width_of_paper_while_they_are_printed(browser, page):
 
 
 @pytest.mark.process
-def test_a_curve_of_one_step_can_be_seen(browser, page):
+def test_a_curve_of_few_steps_can_be_seen(browser, page):
     open_page(browser, page)
     steps = browser.execute_script("return content.data[0].curves.boosted.steps.length")
-    assert steps < 3
+    assert steps < 10
     drawn = browser.find_elements("css selector", "#curve-chart .scatterlayer .trace .points path")
     assert len(drawn) > steps
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import rankgrove
@@ -89,3 +90,15 @@ def test_models_that_compare_documents_are_refused(documents):
     ranker = rankgrove.RFPair(n_estimators=2, random_state=0).fit(X, (X[:, 0] > 0) * 1.0, qid=qid)
     with pytest.raises(ModelError, match="kind 'pairs' cannot tell partial dependence"):
         partial_dependence(ranker, X, 0, qid)
+
+
+def test_rare_categories_that_are_not_tried_are_counted():
+    brands = np.repeat(["a", "b", "c", "d"], [40, 30, 20, 10])
+    frame = pd.DataFrame({"qid": np.arange(100) % 10, "label": np.arange(100) % 3, "brand": brands})
+    data = rankgrove.load(frame, categorical=["brand"])
+    ranker = rankgrove.MART(n_estimators=2, random_state=0).fit(data)
+    found = partial_dependence(ranker, data, "brand", n_values=2)
+    assert found.shown(0) == ["a", "b"]
+    assert found.n_untried == (2,)
+    assert found.to_dict()["untried"] == [2]
+    assert partial_dependence(ranker, data, "brand").n_untried == (0,)

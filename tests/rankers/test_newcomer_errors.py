@@ -11,7 +11,7 @@ import pytest
 
 import rankgrove
 from rankgrove.datasets import make_ranking
-from rankgrove.errors import DataError
+from rankgrove.errors import DataError, DataWarning
 
 
 @pytest.fixture(scope="module")
@@ -120,3 +120,23 @@ def test_a_text_that_is_no_xgboost_model_is_called_so(tmp_path):
     (tmp_path / "model.txt").write_text("tree\nversion=v4\n")
     with pytest.raises(rankgrove.ModelError, match="not an XGBoost model in JSON or UBJSON"):
         rankgrove.from_xgboost(tmp_path / "model.txt")
+
+
+def test_unknown_parameters_in_a_grid_get_a_hint():
+    with pytest.raises(ValueError, match=r"LambdaMART\(\): did you mean 'max_leaf_nodes'\? Valid"):
+        rankgrove.LambdaMART().set_params(num_leaves=7)
+    with pytest.raises(ValueError, match=r"for estimator LambdaMART\(\)\. Valid parameters are"):
+        rankgrove.LambdaMART().set_params(abcdefgh=7)
+
+
+def test_an_evaluation_set_without_queries_says_so(data):
+    with pytest.raises(DataError, match=r"tuple \(X, y, qid\): this tuple has no query ids"):
+        rankgrove.MART().fit(data, eval_set=[(data.X, data.y)])
+
+
+def test_data_without_features_say_where_the_columns_went():
+    frame = pd.DataFrame({"qid": [1, 1], "label": [0, 1], "grade": [1, 0]})
+    with pytest.warns(DataWarning, match="'grade'"):
+        nothing = rankgrove.load(frame)
+    with pytest.raises(DataError, match="no column is left besides labels, queries, ids"):
+        rankgrove.MART().fit(nothing)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rankgrove._counts import counted
 from rankgrove._svg import Drawing
 from rankgrove.cli.output import escape, table
 from rankgrove.explain import (
@@ -178,6 +179,11 @@ class Dependence(Answer):
             for value, leads in zip(found.shown(0), found.values, strict=True)
         ]
         parts: list[Any] = [table(head, rows, escape(found.title))]
+        parts += [
+            f"without the {counted(n, 'rarest category')} of {escape(feature)}"
+            for feature, n in zip(found.features, found.n_untried, strict=True)
+            if n
+        ]
         if len(found.features) == 2:
             parts.append(
                 f"share of the joint effect beyond the sum of both: {found.interaction:.1%}"

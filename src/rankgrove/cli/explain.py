@@ -39,6 +39,7 @@ EXAMPLES = """\
 
 
 _OF_PERMUTATION = {"metrics": ["ndcg@10"], "shuffles": 5, "seed": 0}
+_TOP, _SHOWN = 3, 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,10 +76,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_seed_option(details)
     parser.set_defaults(seed=None)  # it has no effect without --permutation
     details.add_argument(
-        "--top", type=int, default=3, help="documents at the top of a query's list (3)"
+        "--top",
+        type=int,
+        metavar="N",
+        help="documents at the top of a query's list, for --query-id alone (default: 3)",
     )
     details.add_argument(
-        "--show", type=int, default=20, metavar="N", help="features in the table (20; 0: all)"
+        "--show",
+        type=int,
+        metavar="N",
+        help="features or pairs in the table; 0: all (default: 20)",
     )
     details.add_argument(
         "--out", metavar="FILE", type=out_path, help="draw a picture: .svg or .html"
@@ -144,6 +151,12 @@ def _check(arguments: argparse.Namespace) -> None:
                 f"--{name.removesuffix('s') if name == 'metrics' else name} has no effect "
                 "without --permutation"
             )
+    if arguments.top is not None and (arguments.query_id is None or arguments.document is not None):
+        raise ValueError("--top has no effect but with --query-id alone, without --document")
+    if arguments.show is not None and arguments.dependence is not None:
+        raise ValueError("--show has no effect with --dependence")
+    arguments.top = _TOP if arguments.top is None else arguments.top
+    arguments.show = _SHOWN if arguments.show is None else arguments.show
     if len(arguments.metrics) > 1:
         raise ValueError(f"--permutation takes one --metric, not {len(arguments.metrics)}")
     for name, least in (("show", 0), ("top", 1), ("shuffles", 1)):

@@ -80,7 +80,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-changed-ranks",
         type=int,
-        default=0,
         metavar="N",
         help="number of ranks that may change in the check (default: 0)",
     )
@@ -96,6 +95,7 @@ def run(arguments: argparse.Namespace) -> None:
     response = arguments.check_response
     if arguments.feature_log_name is not None and response is None:
         raise ValueError("--log-name belongs to --check-response")
+    _refuse_options_of_check(arguments)
     refuse_overwriting(arguments.out, arguments.model, arguments.check, response, *named)
     require_place(arguments.out)
     ranker = load_model(arguments.model)
@@ -117,6 +117,16 @@ def run(arguments: argparse.Namespace) -> None:
             raise
         export = _put_in_place(export, arguments.out)
     _report(export, found, arguments.json)
+
+
+def _refuse_options_of_check(arguments: argparse.Namespace) -> None:
+    """Refuse options that would have no effect without the documents of a check."""
+    if arguments.check is not None:
+        return
+    for name in reading_options(arguments):
+        raise ValueError(f"--{name.replace('_', '-')} belongs to --check")
+    if arguments.allow_changed_ranks is not None and arguments.check_response is None:
+        raise ValueError("--allow-changed-ranks belongs to --check and --check-response")
 
 
 def _put_in_place(export: Export, out: str) -> Export:
@@ -145,7 +155,7 @@ def _refuse_differences(found: list[Agreement], arguments: argparse.Namespace) -
     """Raise if the check found more changed ranks, or other scores, than are allowed."""
     response = arguments.check_response
     changed = max((agreement.changed_ranks for agreement in found), default=0)
-    if changed > arguments.allow_changed_ranks:
+    if changed > (arguments.allow_changed_ranks or 0):
         worst = max(found, key=lambda agreement: agreement.changed_ranks)
         raise ModelError(
             f"{printable(arguments.out)} is not written: {changed} documents change their rank "
@@ -188,6 +198,7 @@ def _report(export: Export, found: list[Agreement], as_json: bool, *, written: b
                 "file": str(export.path) if written else None,
                 "target": export.target.name,
                 "missing": export.missing,
+                "missing_since": export.missing_since,
                 "reason": export.reason,
                 "shift": export.shift,
                 "features": list(export.used),
@@ -202,6 +213,11 @@ def _report(export: Export, found: list[Agreement], as_json: bool, *, written: b
         show(export.reason or "missing values are taken for 0")
     if export.shift:
         show(f"scores are {export.shift:.9g} higher than the model's, so that none is negative")
+    if export.missing_since:
+        show(
+            f"missing values are kept, which needs {export.missing_since} or newer: older versions "
+            "give 0 to a feature without a value"
+        )
     for path in export.requests if written else ():
         show(f"wrote {path}")
     if found:

@@ -36,13 +36,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
     parser.add_argument("ranker", metavar="RANKER", help="name, perhaps with fixed parameters")
     parser.add_argument("data", metavar="DATA", help="file or folder of folds")
-    parser.add_argument("--trials", type=int, default=50, metavar="N", help="(default: 50)")
+    parser.add_argument(
+        "--trials", type=int, default=50, metavar="N", help="settings to try (default: 50)"
+    )
     add_metric_option(parser, ["ndcg@10"])
     add_preset_option(parser)
     add_fold_options(parser)
     add_seed_option(parser)
     add_early_stopping_option(parser)
-    parser.add_argument("--out", default="tuning", metavar="FOLDER", help="of fits (tuning)")
+    parser.add_argument(
+        "--out", default="tuning", metavar="FOLDER", help="results folder (default: tuning)"
+    )
     add_quiet_option(parser)
     add_json_option(parser)
     add_data_options(parser)

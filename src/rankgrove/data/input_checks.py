@@ -172,7 +172,8 @@ def _refuse_nothing(shape: tuple[int, ...], may_be_empty: bool, what: str) -> No
         raise DataError(f"{what}: there are no rows")
     if shape[1] == 0:
         raise DataError(
-            f"{what}: X has 0 feature(s) (shape={shape}) while a minimum of 1 is required."
+            f"{what}: X has 0 feature(s) (shape={shape}) while a minimum of 1 is required: no "
+            "column is left besides labels, queries, ids and columns that are left out"
         )
 
 

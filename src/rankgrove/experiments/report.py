@@ -203,17 +203,23 @@ def _grades_by_rank(
 
 
 def mean_curve(cells: Sequence[CellResult]) -> dict[str, list[float]] | None:
-    """Return the mean of the first metric over folds by step, up to the shortest model."""
-    curves = [
-        (cell.outcome.curve_steps, cell.outcome.curve_values)
+    """Return the mean of the first metric over the test queries of all fits by step.
+
+    A fit that ended before others counts with its last value from there on, so that the curve ends
+    at the value of the table.
+    """
+    stepped = [
+        cell.outcome
         for cell in cells
         if len(cell.outcome.curve_steps) and np.isfinite(cell.outcome.curve_values).all()
     ]
-    if not curves:
+    if not stepped:
         return None
-    last = min(int(steps[-1]) for steps, _ in curves)
+    last = max(int(outcome.curve_steps[-1]) for outcome in stepped)
     points = np.unique(np.round(1 + (last - 1) * np.linspace(0, 1, _CURVE_POINTS) ** 2))
-    mean = np.mean([np.interp(points, steps, values) for steps, values in curves], axis=0)
+    values = [np.interp(points, outcome.curve_steps, outcome.curve_values) for outcome in stepped]
+    n_queries = [np.isfinite(outcome.per_query[0]).sum() for outcome in stepped]
+    mean = np.average(values, axis=0, weights=n_queries)
     return {"steps": points.tolist(), "values": [round(value, 5) for value in mean.tolist()]}
 
 

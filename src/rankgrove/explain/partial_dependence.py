@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -38,12 +39,14 @@ class PartialDependence:
     values : shape (len(grids[0]),) or (len(grids[0]), len(grids[1]))
     labels : for each feature, the names of the categories whose codes are in its grid; None for a
         feature of numbers
+    n_untried : for each feature, the number of rarer categories in X that are not in its grid
     """
 
     features: tuple[str, ...]
     grids: tuple[Floats, ...]
     values: Floats
     labels: tuple[tuple[str, ...] | None, ...] = (None, None)
+    n_untried: tuple[int, ...] = (0, 0)
 
     def shown(self, feature: int) -> list[str]:
         """Return the texts of a feature's grid: categories by name, or numbers."""
@@ -94,6 +97,7 @@ class PartialDependence:
                 for grid, names in zip(self.grids, self.labels, strict=False)
             ],
             "values": self.values.tolist(),
+            "untried": list(self.n_untried),
         }
         if len(self.features) == 2:
             result["interaction"] = self.interaction
@@ -156,6 +160,10 @@ def partial_dependence(
             None if found is None else tuple(found.name(int(code)) for code in grid)
             for found, grid in zip(known, grids, strict=True)
         ),
+        tuple(
+            0 if found is None else int(np.isfinite(np.unique(matrix[:, column])).sum()) - len(grid)
+            for found, column, grid in zip(known, columns, grids, strict=True)
+        ),
     )
 
 
@@ -184,7 +192,9 @@ def _column(model: Model, feature: str | int) -> int:
     names = feature_names(model)
     if isinstance(feature, str):
         if feature not in names:
-            raise DataError(f"the model has no feature {feature!r}")
+            near = difflib.get_close_matches(feature, names, n=1)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            raise DataError(f"the model has no feature {feature!r}{hint}")
         return names.index(feature)
     if not 0 <= feature < len(names):
         raise DataError(f"there is no feature {feature}: the model has 0 to {len(names) - 1}")

@@ -98,7 +98,8 @@ class _Reading:
         trees, at = self.trees, self.first + node
         left, count = int(trees.left[at]), round(float(trees.count[at]))
         if left < 0:
-            return Node(f"{self.weight * float(trees.value[at]):+.6g}", count)
+            value = self.weight * float(trees.value[at])
+            return Node(f"{value:+.6g}" if value else "0", count)
         missing = "yes" if trees.missing_left[at] else "no"
         name = self.columns.all_names[int(trees.feature[at])]
         text = f"{name} <= {trees.threshold[at]!s}"

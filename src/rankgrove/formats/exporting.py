@@ -80,6 +80,7 @@ class Target:
     write : trees -> the file
     evaluate : (file, matrix, names of its columns) -> scores, in the target's own arithmetic
     carries_missing : whether a missing value can go another way than 0
+    missing_since : the program and its first version that does so, if older ones read the file, too
     absent_is_zero : whether it gives 0 to features that a document lacks, or did in some version
     other_endings : endings of file names by which the target takes a file for another format
     at_least_zero : whether scores must not be negative, as in Lucene
@@ -102,6 +103,7 @@ class Target:
     write: Callable[[PlainTrees], bytes]
     evaluate: Evaluate
     carries_missing: bool = True
+    missing_since: str = ""
     absent_is_zero: bool = False
     other_endings: frozenset[str] = frozenset()
     at_least_zero: bool = False
@@ -127,6 +129,8 @@ class Export:
     target : the format
     path : the file
     missing : how missing values are treated: ``keep`` (as in the model) or ``zero``
+    missing_since : the program and the version that the file needs because the model sends missing
+        values elsewhere than 0; empty: every one
     reason : why missing values are 0, as a sentence; empty if the caller asked for it
     shift : what the file adds to the scores of the model, so that none is negative
     linear : whether it is a linear model
@@ -146,6 +150,7 @@ class Export:
     used: tuple[str, ...] = ()
     requests: Sequence[FilePath] = field(default_factory=tuple)
     indicators: IndicatorFeatures | None = None
+    missing_since: str = ""
 
     def __repr__(self) -> str:
         missing = "" if self.missing == "keep" else ", missing values are 0"
@@ -211,7 +216,7 @@ def export_model(
     if with_request and target.requests is None:
         raise ValueError(f"there is nothing to upload for {to!r}: leave out with_request")
     require_place(path)
-    reason, shift = "", 0.0
+    reason, shift, since = "", 0.0, ""
     if isinstance(model, LinearModel):
         weights = _linear(model, target, missing, feature_names)
         assert target.write_linear is not None
@@ -229,6 +234,7 @@ def export_model(
             plain, shift = plain.at_least_zero()
         data, names = target.write(plain), plain.names
         missing = "zero" if plain.missing_is_zero else "keep"
+        since = target.missing_since if tells_missing_from_zero(plain) else ""
         used = plain.used_names
     used_names = () if names is None else tuple(used())
     if known_features is not None:
@@ -250,7 +256,7 @@ def export_model(
             stream.write(text.encode())
     linear = isinstance(model, LinearModel)
     result = Export(target, file, missing, reason, shift, linear, names, used_names, tuple(beside))
-    return replace(result, indicators=indicators)
+    return replace(result, indicators=indicators, missing_since=since)
 
 
 def _refuse_ending(path: str | os.PathLike[str], target: Target) -> None:

@@ -173,13 +173,14 @@ def _requests(
     }
 
 
-def _target(name: str, product: str, carries_missing: bool) -> Target:
+def _target(name: str, product: str, missing_since: str = "") -> Target:
     return Target(
         name=name,
         about=f"model definition for the learning-to-rank plugin of {product}",
         write=partial(_write, name),
-        evaluate=partial(_evaluate, not carries_missing),
-        carries_missing=carries_missing,
+        evaluate=partial(_evaluate, not missing_since),
+        carries_missing=bool(missing_since),
+        missing_since=missing_since,
         absent_is_zero=True,
         at_least_zero=True,
         needs_names=True,
@@ -191,5 +192,5 @@ def _target(name: str, product: str, carries_missing: bool) -> Target:
     )
 
 
-ELASTICSEARCH = _target("elasticsearch", "Elasticsearch", carries_missing=False)
-OPENSEARCH = _target("opensearch", "OpenSearch", carries_missing=True)
+ELASTICSEARCH = _target("elasticsearch", "Elasticsearch")
+OPENSEARCH = _target("opensearch", "OpenSearch", missing_since="OpenSearch 3.6")

@@ -191,6 +191,7 @@ SOLR = Target(
     about="Solr's MultipleAdditiveTreesModel or LinearModel",
     write=_write,
     evaluate=_evaluate,
+    missing_since="Solr 9.2",
     absent_is_zero=True,
     at_least_zero=True,
     needs_names=True,

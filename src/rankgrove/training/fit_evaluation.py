@@ -319,7 +319,11 @@ def _as_input(entry: Any, what: str, train: RankingInput, shard: RowShard) -> Ra
     if isinstance(entry, Dataset | str | os.PathLike | Scan):
         return ranking_input(entry, columns=train.columns, absent=train.absent, **options)
     if not isinstance(entry, tuple) or len(entry) != 3:
-        raise DataError(f"{what} must be a Dataset, a path or scan, or a tuple (X, y, qid)")
+        pair = isinstance(entry, tuple) and len(entry) == 2
+        raise DataError(
+            f"{what} must be a Dataset, a path or scan, or a tuple (X, y, qid)"
+            + (": this tuple has no query ids" if pair else "")
+        )
     X, y, qid = entry
     return ranking_input(X, y, qid=qid, columns=train.columns, **options)
 

@@ -249,7 +249,7 @@ function drawCurves() {
   }));
   const without = Object.entries(data.without_curve).map(([name, reason]) => `${name}: ${reason}`);
   byId("curves").hidden = traces.length === 0;
-  byId("curves").querySelector(".note").replaceChildren(...explained(`${content.metrics[0]} on the test queries by the number of steps (boosting iterations, trees of a forest), mean over folds. Models were cut on validation data.${without.length ? ` No curve of ${without.join("; of ")}.` : ""}`));
+  byId("curves").querySelector(".note").replaceChildren(...explained(`${content.metrics[0]} on the test queries by the number of steps (boosting iterations, trees of a forest), mean over the test queries of all folds. Models were cut on validation data; one with fewer steps than others counts with its last value.${without.length ? ` No curve of ${without.join("; of ")}.` : ""}`));
   if (traces.length) draw("curve-chart", traces, { showlegend: true, legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" },
     xaxis: { title: { text: "steps" } }, yaxis: { title: { text: content.metrics[0] }, tickformat: decimals(traces.flatMap((trace) => trace.y)) } });
 }

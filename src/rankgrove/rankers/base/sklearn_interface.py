@@ -19,6 +19,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from rankgrove.errors import DataError, DataWarning
+from rankgrove.rankers.base.wording import hint_on_parameter
 
 Self = TypeVar("Self", bound="SklearnInterface")
 
@@ -51,8 +52,10 @@ class SklearnInterface:
         known = self._get_param_names()
         for key in params:
             if key.partition("__")[0] not in known:
+                hint = hint_on_parameter(key, known)
                 raise ValueError(
-                    f"Invalid parameter {key!r} for estimator {self}. Valid parameters are: {known}"
+                    f"Invalid parameter {key!r} for estimator {self}{hint}"
+                    f"{'' if hint.endswith('?') else '.'} Valid parameters are: {known}"
                 )
         for key, value in params.items():
             if "__" not in key:

@@ -205,15 +205,20 @@ def refuse_parameters(owner: str, given: Iterable[str], known: Iterable[str]) ->
     """Raise TypeError for the first name that is no parameter, with a suggestion."""
     names = set(known)
     for name in given:
-        if name in names:
-            continue
-        meant = meant_parameter(name, names)
-        hint = f": did you mean {meant!r}?" if meant else ""
-        if meant is None and name in ADVICE:
-            hint = f": {ADVICE[name]}"
-        elif meant is None and name in PARAMETERS_ELSEWHERE:
-            hint = f", which other rankers call {PARAMETERS_ELSEWHERE[name]!r}"
-        raise TypeError(f"{owner} has no parameter {name!r}{hint}")
+        if name not in names:
+            raise TypeError(f"{owner} has no parameter {name!r}{hint_on_parameter(name, names)}")
+
+
+def hint_on_parameter(name: str, known: Iterable[str]) -> str:
+    """Return what to do about an unknown parameter, to be put behind its name; perhaps empty."""
+    meant = meant_parameter(name, known)
+    if meant:
+        return f": did you mean {meant!r}?"
+    if name in ADVICE:
+        return f": {ADVICE[name]}"
+    if name in PARAMETERS_ELSEWHERE:
+        return f", which other rankers call {PARAMETERS_ELSEWHERE[name]!r}"
+    return ""
 
 
 def refuse_fit_options(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
