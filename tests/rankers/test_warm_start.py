@@ -37,3 +37,18 @@ def test_warm_start_goes_on_after_the_last_tree_of_parts_in_any_order(small_data
     assert grown.tree_numbers_.tolist() == [2, 3, 4, 0, 1, 5, 6]
     expected = part(0, 7).predict(small_data)
     np.testing.assert_allclose(grown.predict(small_data), expected, rtol=1e-12)
+
+
+def test_trees_are_not_added_on_statistics_instead_of_categories():
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame({"x": np.arange(40) % 7, "k": pandas.Categorical([*"abcd"] * 10)})
+    y, qid = np.arange(40) % 3, np.arange(40) // 5
+    forest = rankgrove.RFPoint(
+        n_estimators=2, random_state=0, warm_start=True, category_splits="statistics"
+    ).fit(X, y, qid)
+    before = forest.predict(X)
+    forest.set_params(n_estimators=4)
+    with pytest.raises(ModelError, match="category_splits='both' adds ordered target statistics"):
+        forest.fit(X, y, qid)
+    assert (forest.predict(X) == before).all()
+    assert forest.set_params(category_splits="both").fit(X, y, qid).model_.ensemble.n_trees == 4

@@ -82,7 +82,8 @@ class TreeRanker(BaseRanker):
         columns = self._statistic_columns(data)
         if not columns:
             return None
-        if fit.init_model is not None and self.category_splits == "statistics":
+        kept = getattr(self, "warm_start", False) and self.__sklearn_is_fitted__()
+        if (kept or fit.init_model is not None) and self.category_splits == "statistics":
             raise ModelError(
                 "a model is continued on the columns that it has: category_splits='both' adds "
                 "ordered target statistics"
