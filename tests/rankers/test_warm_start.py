@@ -39,6 +39,20 @@ def test_warm_start_goes_on_after_the_last_tree_of_parts_in_any_order(small_data
     np.testing.assert_allclose(grown.predict(small_data), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("missing", ["keep", "zero", "mean", "inf"])
+@pytest.mark.parametrize("name", ["RFPoint", "RandomForest"])
+def test_trees_with_target_statistics_are_those_of_one_fit(name, missing):
+    pandas = pytest.importorskip("pandas")
+    x = np.where(np.arange(60) % 11 == 0, np.nan, np.arange(60) % 7)
+    X = pandas.DataFrame({"x": x, "k": pandas.Categorical([*"abcdef"] * 10)})
+    y, qid = np.arange(60) % 3, np.arange(60) // 6
+    options = {"random_state": 0, "missing": missing, "category_splits": "both"}
+    grown = getattr(rankgrove, name)(n_estimators=2, warm_start=True, **options).fit(X, y, qid)
+    grown.set_params(n_estimators=5).fit(X, y, qid)
+    whole = getattr(rankgrove, name)(n_estimators=5, **options).fit(X, y, qid)
+    np.testing.assert_allclose(grown.predict(X), whole.predict(X), rtol=1e-12)
+
+
 def test_trees_are_not_added_on_statistics_instead_of_categories():
     pandas = pytest.importorskip("pandas")
     X = pandas.DataFrame({"x": np.arange(40) % 7, "k": pandas.Categorical([*"abcd"] * 10)})

@@ -334,11 +334,14 @@ class ForestRanker(TreeRanker):
             kept, new = self.leaf_score_, self.leaf_score
             raise ModelError(f"warm_start: trees with leaf_score {kept!r} and {new!r} do not mix")
         try:
+            known = self.fitted_model().columns.places_in(fit.data.columns, "the data")
             model = self.fitted_model().with_columns(fit.data.columns)
         except DataError as error:
             raise DataError(f"warm_start: the trees do not fit the data: {error}") from error
         old = self._trees_model(model)
-        if not same_values(old.fill, fit.fill):
+        # Only of columns that the trees know: target statistics are columns of one fit.
+        fills = [None if fill is None else fill[known] for fill in (old.fill, fit.fill)]
+        if not same_values(*fills):
             raise ModelError(
                 "warm_start: the trees of the last fit took other values for missing ones: fit "
                 "anew, or with missing='keep'"
