@@ -23,6 +23,10 @@ LOSSES: dict[str, dict[str, Any]] = {
     "lambdaloss": {},
     "yetiloss": {},
     "pairlogit": {},
+    "groupquantile": {},
+    "stochasticrank": {},
+    "stochasticfilter": {},
+    "mart": {"tree": "leafwise", "max_leaf_nodes": 127, "min_samples_leaf": 2},  # nodes of few rows
 }
 
 
