@@ -19,7 +19,8 @@ comparable settings, bagged, or tuned by 30 or 10 trials (``_peer_quality.py``):
     python benchmarks/bench_quality.py --tables defaults --collections held-out
 
 ``--tables losses`` sets every ranking loss of the three beside ours of its name
-(``_peer_losses.py``).
+(``_peer_losses.py``). The commands at the top of the result files have ``--stored``: they print
+what earlier commands without it have measured into ``--store``.
 """
 
 from __future__ import annotations
@@ -91,6 +92,8 @@ def main() -> None:
     args = parser.parse_args()
     if args.tables and LOSSES in args.tables and len(args.tables) > 1:
         parser.error("the table of losses is printed alone")
+    if args.stored and not any(args.store.glob("*.npy")):
+        parser.error(f"--store {args.store} has no values; without --stored they are measured")
     if args.tables:
         given = [] if args.collections == "study" else [args.collections]
         name = "-".join(["quality-peers", *args.tables[0].split(",")[0].split(), *given])

@@ -10,6 +10,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
+import bench_quality
 from _report import Report, processor
 from bench_boosting import by_machine, ratio_rows, thread_rows
 
@@ -77,3 +78,13 @@ def test_remarks_of_a_result_file_are_kept(tmp_path, capsys):
             path.write_text(path.read_text() + "\n## Remarks\n\nIt is so.\n")
     assert path.read_text().endswith("| 1 |\n\n## Remarks\n\nIt is so.\n")
     assert path.read_text().count("Remarks") == 1
+
+
+def test_an_empty_store_does_not_replace_a_result(monkeypatch, tmp_path, capsys):
+    store = tmp_path / "bench-quality"
+    options = ["--tables", "bagged", "--stored", "--store", str(store)]
+    monkeypatch.setattr(sys, "argv", ["bench_quality.py", *options])
+    monkeypatch.setattr(Report, "write", lambda report: pytest.fail("wrote a result"))
+    with pytest.raises(SystemExit):
+        bench_quality.main()
+    assert f"--store {store} has no values" in capsys.readouterr().err
