@@ -24,9 +24,12 @@ class GroupQuantile(BoostedRanker):
     GroupQuantile, :math:`m_q` is held fixed in the gradient, and leaf values are gradient steps:
 
     .. math::
-        g_d = w_d \cdot \begin{cases}
+        g_d = 2 b w_d \cdot \begin{cases}
         0 & |e_d| < \delta \\ -\alpha & e_d > 0 \\ 1 - \alpha & e_d < 0
         \end{cases}, \qquad h_d = w_d.
+
+    CatBoost has no factor 2b. b is the mean of :math:`|e_d|` at scores of 0, over the documents
+    that have a weight: the steps grow with the labels, and the unit of the labels does not matter.
 
     A constant added to all labels of a query changes nothing. The loss grows with the size of a
     residual, not with its square as in ``queryrmse``, so a few extreme labels have less influence.

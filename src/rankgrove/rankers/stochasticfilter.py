@@ -26,11 +26,14 @@ class StochasticFilter(BoostedRanker):
     .. math::
         M = \sum_d p_d y_d \, \mathrm{E}\!\left[\frac{1}{1 + N_d}\right]
         = \int_0^1 \sum_d p_d y_d \prod_{c < d} (1 - p_c + p_c x) \, dx, \qquad
-        g_d = -w_d \sigma p_d (1 - p_d) \frac{\partial M}{\partial p_d}, \quad h_d = w_d,
+        g_d = -w_d \sigma p_d (1 - p_d) \frac{\partial M}{\partial p_d}, \quad
+        h_d = \sigma |g_d|,
 
     where :math:`N_d` is the number of documents above d that are kept. This gradient is exact;
     CatBoost estimates it from ``num_estimations`` random filters, and leaves out the factor
-    :math:`\sigma`. The metric ``filtered-dcg`` measures the result.
+    :math:`\sigma`. CatBoost also takes gradient steps, :math:`h_d = w_d`. They are as small as the
+    gradients, and early stopping may end before a score changes its sign; with the Hessians above,
+    leaf values reach up to :math:`1 / \sigma`. The metric ``filtered-dcg`` measures the result.
 
     The order of the rows of a query is part of the data: sort the rows as they are shown to users.
     Labels may be any real numbers; a document with a negative label lowers the filtered DCG if it

@@ -22,7 +22,7 @@ def test_gradients_are_those_of_the_expectation_over_all_subsets(sigma):
     gradients, hessians = run(ExpectedFilteredDCG(data, sigma), scores)
     (want,) = per_query(data, by_definition, scores, data.y)
     np.testing.assert_allclose(gradients, want, rtol=1e-5, atol=1e-7)
-    assert (hessians == 1).all()
+    np.testing.assert_allclose(hessians, sigma * np.abs(gradients), rtol=1e-6)
 
 
 @pytest.mark.parametrize("n", [5, 40, 1000, 20_000])
@@ -43,6 +43,18 @@ def test_the_order_of_the_rows_counts():
     there = run(ExpectedFilteredDCG(TrainingData(y, np.array([0, 3]))), scores)[0]
     back = run(ExpectedFilteredDCG(TrainingData(y[::-1].copy(), np.array([0, 3]))), scores)[0]
     assert there[0] < back[2] < 0  # the best document gains more where nothing is above it
+
+
+def test_small_labels_do_not_end_training_early():
+    """Steps as small as the gradients: no score changed its sign before the patience was over."""
+    train, valid = (make_ranking(150, preset="letor4", seed=seed) for seed in (1, 3))
+    ranker = rankgrove.StochasticFilter(n_estimators=100, random_state=0)
+    for part in (train, valid):
+        part.y = part.y / 10
+    ranker.fit(train, eval_set=valid, eval_metric="filtered-dcg", early_stopping_rounds=20)
+    filtered = rankgrove.metric("filtered-dcg")
+    whole = filtered(valid.y, np.zeros(len(valid.y)), qid=valid.qid)
+    assert filtered(valid.y, ranker.predict(valid), qid=valid.qid) > whole * 1.1
 
 
 def test_a_learnt_filter_has_a_higher_filtered_dcg_than_the_whole_lists():

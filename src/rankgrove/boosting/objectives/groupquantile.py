@@ -16,9 +16,13 @@ class CentredQuantileLoss(Objective):
     :math:`\sum_d w_d \max(\alpha e_d, (\alpha - 1) e_d)`, and with :math:`m_q` held fixed
 
     .. math::
-        g_d = w_d \cdot \begin{cases}
+        g_d = 2 b w_d \cdot \begin{cases}
         0 & |e_d| < \delta \\ -\alpha & e_d > 0 \\ 1 - \alpha & e_d < 0
         \end{cases}, \qquad h_d = w_d.
+
+    b is the mean of :math:`|e_d|` at scores of 0, over the documents that have a weight: labels of
+    another unit give scores of that unit. If the errors have Laplace's distribution of that scale,
+    :math:`h_d` is the expected second derivative of the loss times 2b.
 
     Parameters
     ----------
@@ -35,6 +39,7 @@ class CentredQuantileLoss(Objective):
         self.alpha = alpha
         self.delta = delta
         self.constant_hessian = data.weight is None
+        self.scale = np.float32(2 * mean_absolute_error(data) or 1.0)
 
     def gradients(
         self, scores: Floats, gradients: Floats32, hessians: Floats32 | None, iteration: int
@@ -51,7 +56,21 @@ class CentredQuantileLoss(Objective):
             out,
             weight,
         )  # out is -w e, and the Hessian w
-        scale = np.float32(1.0) if weight is None else weight
-        inside = np.abs(out) < self.delta * scale
-        out[:] = scale * np.where(out < 0, np.float32(-self.alpha), np.float32(1 - self.alpha))
+        weight = np.float32(1.0) if weight is None else weight
+        inside = np.abs(out) < self.delta * weight
+        steps = self.scale * np.float32(-self.alpha), self.scale * np.float32(1 - self.alpha)
+        out[:] = weight * np.where(out < 0, *steps)
         out[inside] = 0.0
+
+
+def mean_absolute_error(data: TrainingData) -> float:
+    """Return the mean distance of the labels from their mean in the query, without weights of 0."""
+    query = data.query_of_document()
+    weight = np.ones(len(query)) if data.weight is None else data.weight
+    sums, weights = (
+        np.bincount(query, values, data.n_queries) for values in (weight * data.y, weight)
+    )
+    means = np.divide(sums, weights, where=weights > 0, out=np.zeros(data.n_queries))
+    counted = weight > 0
+    errors = np.where(counted, np.abs(data.y - means[query]), 0.0)
+    return data.shard.total(errors) / max(data.shard.total(counted.astype(np.float64)), 1.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from rankgrove import _native
 from rankgrove.boosting.objectives.base import Floats, Floats32, Objective, TrainingData
 
@@ -15,9 +17,12 @@ class ExpectedFilteredDCG(Objective):
 
     .. math::
         M = \int_0^1 \sum_d p_d y_d \prod_{c < d} (1 - p_c + p_c x) \, dx, \qquad
-        g_d = -w_d \sigma p_d (1 - p_d) \frac{\partial M}{\partial p_d}, \qquad h_d = w_d.
+        g_d = -w_d \sigma p_d (1 - p_d) \frac{\partial M}{\partial p_d}, \qquad
+        h_d = \sigma |g_d|.
 
-    The integral is computed exactly up to rounding, in O(n log n) for n documents.
+    The integral is computed exactly up to rounding, in O(n log n) for n documents. The second
+    derivative has both signs; with :math:`h_d`, no leaf value exceeds :math:`1 / \sigma`, and the
+    steps do not shrink with the labels.
 
     Parameters
     ----------
@@ -27,12 +32,11 @@ class ExpectedFilteredDCG(Objective):
     def __init__(self, data: TrainingData, sigma: float = 1.0) -> None:
         self.data = data
         self.sigma = sigma
-        self.constant_hessian = data.weight is None
 
     def gradients(
         self, scores: Floats, gradients: Floats32, hessians: Floats32 | None, iteration: int
     ) -> None:
-        """Fill gradients, and Hessians if documents are weighted."""
+        """Fill gradients and Hessians."""
         _native.stochasticfilter_gradients(
             self.data.offsets,
             scores[0],
@@ -42,5 +46,6 @@ class ExpectedFilteredDCG(Objective):
             self.data.n_threads,
             gradients[0],
         )
-        if hessians is not None:
-            hessians[0] = self.data.weight
+        assert hessians is not None
+        np.abs(gradients[0], out=hessians[0])
+        hessians[0] *= np.float32(self.sigma)
