@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "common/parallel.hpp"
 #include "trees/split_search.hpp"
@@ -40,6 +41,27 @@ struct LeafSums {
     }
   }
   return sums;
+}
+
+// The range of every node by monotone constraints, from the Newton steps in `tree.value`: the mean
+// of the steps of two children is the limit of both subtrees.
+std::vector<std::pair<double, double>> newton_ranges(const Tree& tree,
+                                                     const std::vector<int8_t>& monotone) {
+  constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+  std::vector<std::pair<double, double>> ranges(tree.n_nodes(), {-kUnbounded, kUnbounded});
+  for (int32_t node = 0; node < tree.n_nodes(); ++node) {  // parents come first
+    if (tree.is_leaf(node)) continue;
+    const auto [lower, upper] = ranges[node];
+    const int32_t left = tree.left[node], right = left + 1;
+    ranges[left] = ranges[right] = {lower, upper};
+    const int direction = monotone[tree.feature[node]];
+    if (direction == 0) continue;
+    const double between = 0.5 * (std::clamp(tree.value[left], lower, upper) +
+                                  std::clamp(tree.value[right], lower, upper));
+    ranges[direction > 0 ? left : right].second = between;
+    ranges[direction > 0 ? right : left].first = between;
+  }
+  return ranges;
 }
 
 }  // namespace
@@ -93,8 +115,15 @@ void set_node_values(const GrowthState& state, const std::vector<GrownLeaf>& lea
       if (too_small[child]) tree.value[child] = tree.value[node];
     }
   }
+  // Least squares found the ranges of the leaves in units of the gradients.
+  const std::vector<int8_t>& monotone = state.options.rules.monotone;
+  const bool in_other_units = state.options.least_squares_splits && !monotone.empty();
+  const auto ranges =
+      in_other_units ? newton_ranges(tree, monotone) : std::vector<std::pair<double, double>>();
   for (const GrownLeaf& leaf : leaves) {
-    tree.value[leaf.node] = std::clamp(tree.value[leaf.node], leaf.lower, leaf.upper);
+    const auto [lower, upper] =
+        in_other_units ? ranges[leaf.node] : std::pair(leaf.lower, leaf.upper);
+    tree.value[leaf.node] = std::clamp(tree.value[leaf.node], lower, upper);
   }
 }
 

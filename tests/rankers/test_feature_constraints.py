@@ -1,4 +1,4 @@
-"""Interaction constraints of boosted rankers, by name and number."""
+"""Interaction and monotone constraints of boosted rankers."""
 
 from __future__ import annotations
 
@@ -88,3 +88,20 @@ def test_a_model_file_keeps_the_groups(data, tmp_path):
     ranker = rankgrove.MART(n_estimators=2, interactions=[[0, 1]]).fit(data)
     ranker.save(tmp_path / "model.rg")
     assert rankgrove.load_model(tmp_path / "model.rg").interactions == [[0, 1]]
+
+
+@pytest.mark.parametrize("criterion", ["newton", "least_squares"])
+@pytest.mark.parametrize("name", ["LambdaMART", "PairLogit"])
+def test_a_constraint_that_the_data_keep_changes_no_value(name, criterion):
+    """The limits of leaves are Newton steps, also where least squares chose the splits."""
+    random = np.random.default_rng(0)
+    X = random.integers(2, size=(600, 2)).astype(np.float32)
+    y = 3 * X[:, 0] + X[:, 1]
+    options = {"tree": "leafwise", "criterion": criterion, "n_estimators": 10, "random_state": 0}
+    free, kept = (
+        getattr(rankgrove, name)(max_leaf_nodes=4, monotone=monotone, **options)
+        .fit(X, y, np.arange(600) // 10)
+        .predict(X)
+        for monotone in (None, [0, 1])
+    )
+    np.testing.assert_array_equal(kept, free)
