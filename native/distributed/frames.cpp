@@ -25,7 +25,8 @@ constexpr int kLookMilliseconds = 100;           // between looks for Ctrl-C
 constexpr size_t kGrowth = size_t{16} << 20;     // bytes that a payload grows by
 constexpr size_t kMostReason = size_t{1} << 16;  // bytes of an abort frame
 constexpr double kFarewellSeconds = 1.0;
-constexpr double kTellShare = 0.125;  // of the patience, until others are told that one waits
+// Part of the patience after which others are notified that this worker waits.
+constexpr double kNotifyShare = 0.125;
 // The patience with a worker that waits itself.
 constexpr double kPatienceWithWaiting = 1.25;
 constexpr double kMoreSecondsWithWaiting = 2.0;
@@ -201,7 +202,7 @@ void move_frames(std::vector<Outgoing>& out, std::vector<Incoming>& in,
   std::optional<WorkerGone> gone;  // of a peer that no longer takes what it is sent
   std::vector<uint8_t> given_up(out.size(), 0);
   Clock::time_point moved = Clock::now();
-  bool told = false;
+  bool notified = false;
   for (size_t before = 0;;) {
     std::vector<pollfd> waiting;
     const Peer* late = nullptr;  // one that does not wait itself, if there is one
@@ -238,9 +239,9 @@ void move_frames(std::vector<Outgoing>& out, std::vector<Incoming>& in,
       throw lost(*late, "it kept the others waiting for more than " +
                             std::to_string(static_cast<int64_t>(patience)) + " s");
     }
-    if (!told && waited > kTellShare * context.patience) {
+    if (!notified && waited > kNotifyShare * context.patience) {
       tell_of_waiting(out, context);
-      told = true;
+      notified = true;
     }
     if (waited > 0.001 * kLookMilliseconds) {
       for (const Peer& peer : context.peers) {

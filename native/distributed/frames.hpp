@@ -14,7 +14,7 @@ struct Peer {
   int fd = -1;
   int rank = -1;
   std::string address;
-  mutable uint32_t waits_in = 0;  // the last message in which it told that it waits for others
+  mutable uint32_t waits_in = 0;  // the last message in which it said that it waits for others
   mutable bool has_left = false;  // it takes part in no more messages
 };
 

@@ -64,7 +64,7 @@ void combine_all(int64_t* own, const int64_t* theirs, size_t n, Combine combine)
 }  // namespace
 
 // A message under way: counted and timed. What goes wrong in it ends the communicator, and the
-// others are told.
+// others are notified.
 class Mesh::Message {
  public:
   explicit Message(Mesh& mesh) : mesh_(mesh), start_(std::chrono::steady_clock::now()) {

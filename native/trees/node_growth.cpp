@@ -9,7 +9,7 @@ namespace {
 
 // From this many rows on, an extra all-reduce to find the child with fewer rows is cheaper than
 // building the histogram of the one with less Hessian.
-constexpr int64_t kRowsWorthAMessage = int64_t{1} << 17;
+constexpr int64_t kRowsForExtraMessage = int64_t{1} << 17;
 
 }  // namespace
 
@@ -66,7 +66,7 @@ NodeGrowth::Partition NodeGrowth::partition_rows(const OpenNode& parent, bool la
       .middle = state_.partition.split(parent.begin, parent.end, split.rule, state_.n_threads)};
   partition.left_rows = partition.middle - parent.begin;
   bool wanted = !last_leaf && may_split(parent.depth + 1, parent.n_rows);
-  const bool count_first = !wanted || state_.share.alone() || parent.n_rows >= kRowsWorthAMessage;
+  const bool count_first = !wanted || state_.share.alone() || parent.n_rows >= kRowsForExtraMessage;
   if (count_first) {
     state_.share.sum(&partition.left_rows, 1);
     const int64_t right_rows = parent.n_rows - partition.left_rows;

@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 
-def require_whole(value: Any, name: str, least: int | None = None) -> None:
+def require_integer(value: Any, name: str, least: int | None = None) -> None:
     """Raise a ValueError unless the value is a whole number, of at least ``least``."""
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise ValueError(f"{name} must be a whole number, not {value!r:.60}")

@@ -214,7 +214,7 @@ def test_absent_folds_are_told_and_the_others_keep_their_numbers(tmp_path):
     for fold in (1, 3):
         for role, qid in [("train", 1), ("vali", 2), ("test", 3)]:
             write(tmp_path / f"Fold{fold}" / f"{role}.txt", qid * fold)
-    with pytest.warns(DataWarning, match="Fold2 is absent beside Fold3"):
+    with pytest.warns(DataWarning, match=r"Fold2 is missing \(the last is Fold3\)"):
         folds = list(rg.load_folds(tmp_path))
     assert queries(folds) == [[[1], [2], [3]], [[3], [6], [9]]]
     assert fold_numbers(tmp_path) == [1, 3]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankgrove._arguments import require_number, require_whole
+from rankgrove._arguments import require_integer, require_number
 from rankgrove.clicks.click_log import ClickLog, Floats
 from rankgrove.errors import DataError
 
@@ -102,7 +102,7 @@ def fit_click_model(
     if not isinstance(model, str) or model not in MODELS:
         raise ValueError(f"model must be one of {', '.join(MODELS)}, not {model!r:.60}")
     require_number(prior, "prior", "at least 0", lambda x: x >= 0)
-    require_whole(max_iter, "max_iter", 1)
+    require_integer(max_iter, "max_iter", 1)
     log = ClickLog.of(impressions)
     log.require_clicks()
     module = importlib.import_module(f"rankgrove.clicks.models.{model}")

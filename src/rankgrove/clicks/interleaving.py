@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove._arguments import require_number, require_whole
+from rankgrove._arguments import require_integer, require_number
 from rankgrove.clicks.estimates import check_confidence, check_sessions
 from rankgrove.data.matrix.numbers import as_numbers
 from rankgrove.errors import DataError
@@ -70,8 +70,8 @@ def interleave(
     """
     if method not in get_args(Method):
         raise ValueError(f"method must be 'team-draft' or 'balanced', not {method!r}")
-    require_whole(length, "length", 1)
-    require_whole(seed, "seed", 0)
+    require_integer(length, "length", 1)
+    require_integer(seed, "seed", 0)
     for name, ranking in (("a", a), ("b", b)):
         if isinstance(ranking, str) or not isinstance(ranking, Sequence | np.ndarray):
             raise DataError(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rankgrove._arguments import require_whole
+from rankgrove._arguments import require_integer
 from rankgrove.clicks.click_log import Floats
 from rankgrove.clicks.propensities import Propensities
 from rankgrove.data.core.dataset import Dataset
@@ -48,7 +48,7 @@ def propensities_by_regression(
             "propensities_by_regression needs a Dataset with positions: rankgrove.load(..., "
             "label='clicked', position='position')"
         )
-    require_whole(max_iter, "max_iter", 1)
+    require_integer(max_iter, "max_iter", 1)
     clicked = data.y
     if not np.isin(clicked, (0.0, 1.0)).all() or not clicked.any():
         raise DataError("propensities need clicks: labels of 0 and 1, and some of them 1")

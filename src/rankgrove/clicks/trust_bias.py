@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankgrove._arguments import require_whole
+from rankgrove._arguments import require_integer
 from rankgrove.clicks.click_log import ClickLog, Floats
 from rankgrove.errors import DataError
 
@@ -49,7 +49,7 @@ def estimate_trust_bias(impressions: Any, *, max_iter: int = 500) -> TrustBias:
     impressions : a LogTable of ``logs.read_impressions``, what it reads, or a ClickLog
     max_iter : iterations of EM at most; it stops earlier when no estimate changes by more than 1e-6
     """
-    require_whole(max_iter, "max_iter", 1)
+    require_integer(max_iter, "max_iter", 1)
     log = ClickLog.of(impressions)
     log.require_clicks()
     place = log.position - 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove._arguments import require_number, require_whole
+from rankgrove._arguments import require_integer, require_number
 from rankgrove.data.core.dataset import Dataset, require_dataset
 from rankgrove.data.matrix.numbers import as_numbers
 from rankgrove.errors import DataError
@@ -104,9 +104,9 @@ def _check(
     if model not in get_args(UserModel):
         raise ValueError(f"model must be one of {', '.join(get_args(UserModel))}, not {model!r}")
     require_dataset(data, "simulate_clicks")
-    require_whole(n_sessions, "n_sessions", 1)
-    require_whole(top_k, "top_k", 1)
-    require_whole(seed, "seed", 0)
+    require_integer(n_sessions, "n_sessions", 1)
+    require_integer(top_k, "top_k", 1)
+    require_integer(seed, "seed", 0)
     for name, number in (("bias", bias), ("exploration", exploration)):
         finite = "a finite number of at least 0"
         require_number(number, name, finite, lambda x: 0 <= x < np.inf)

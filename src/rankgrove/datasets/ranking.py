@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rankgrove._arguments import require_number, require_whole
+from rankgrove._arguments import require_integer, require_number
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.matrix.numbers import as_numbers
 from rankgrove.datasets import synthetic, synthetic_features
@@ -119,7 +119,7 @@ def make_ranking(
     """
     shape = _shape_of(preset, n_queries, docs_per_query, n_features, grade_shares, noise)
     require_number(missing, "missing", "at least 0 and below 1", lambda x: 0 <= x < 1)
-    require_whole(seed, "seed", 0)
+    require_integer(seed, "seed", 0)
     rng = np.random.default_rng(seed)
     queries = synthetic.draw_queries(
         rng, shape.n_queries, shape.docs_per_query, shape.length_spread, shape.longest_query
@@ -152,14 +152,14 @@ def _shape_of(
         raise ValueError(f"unknown preset {preset!r}: choose from {known}")
     shape = _PRESETS[preset]
     if n_queries is not None:
-        require_whole(n_queries, "n_queries", 1)
+        require_integer(n_queries, "n_queries", 1)
         shape = replace(shape, n_queries=n_queries)
     if docs_per_query is not None:
         require_number(docs_per_query, "docs_per_query", "at least 1", lambda x: 1 <= x < np.inf)
         longest = max(shape.longest_query, int(8 * docs_per_query))
         shape = replace(shape, docs_per_query=docs_per_query, longest_query=longest)
     if n_features is not None:
-        require_whole(n_features, "n_features", 1)
+        require_integer(n_features, "n_features", 1)
         shape = replace(shape, n_features=n_features)
     if grade_shares is not None:
         shares = as_numbers(grade_shares, "grade_shares").ravel()

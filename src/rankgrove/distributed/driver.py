@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rankgrove._arguments import require_number, require_whole
+from rankgrove._arguments import require_integer, require_number
 from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.fit_data import FitData
 from rankgrove.distributed.cluster_fit import ClusterFit
@@ -165,7 +165,7 @@ def _refuse(
             f"split_queries must be one of {', '.join(SPLIT_QUERIES)}, not {split_queries!r}"
         )
     if n_workers is not None:
-        require_whole(n_workers, "n_workers", 1)
+        require_integer(n_workers, "n_workers", 1)
     require_number(patience, "patience", "a number of seconds above 0", lambda x: x > 0)
     if not ranker.shares:
         raise ModelError(

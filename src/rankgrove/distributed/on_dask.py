@@ -153,10 +153,12 @@ class DaskEngine:
     def _lost(self, waiting: dict[Any, Partition], patience: float) -> WorkerLost:
         """Cancel the waiting partitions; return the loss of the workers that keep them waiting.
 
-        Those are the workers that the scheduler has not heard of all the time, if there are any:
-        one that computes a partition may itself wait for data that a silent worker holds.
+        Those are the workers without a recent heartbeat, if there are any: a worker that computes a
+        partition may itself wait for data that a silent worker holds.
         """
-        busy = self._unheard_for(patience / 2) or self._computing({f.key for f in waiting})
+        busy = self._without_heartbeat_for(patience / 2) or self._computing(
+            {f.key for f in waiting}
+        )
         known = self._addresses()
         self._silent.update(busy)
         self._client.cancel(list(waiting), force=True)
@@ -174,7 +176,7 @@ class DaskEngine:
         busy = [address for address in sorted(tasks) if keys & set(tasks[address])]
         return busy or [address for address in sorted(tasks) if tasks[address]]
 
-    def _unheard_for(self, seconds: float) -> list[str]:
+    def _without_heartbeat_for(self, seconds: float) -> list[str]:
         """Return the workers whose last heartbeat is older than that."""
 
         def ages(dask_scheduler: Any) -> dict[str, float]:  # sent by value: it knows no rankgrove

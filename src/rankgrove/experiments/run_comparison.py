@@ -57,7 +57,7 @@ def compare_runs(
     significance = Significance(significance_test, alpha)
     judged = read_judgments(judgments, **judgment_options or {})
     matched = {label: match_run(judged, run) for label, run in runs.items()}
-    _tell_queries_of_one_side(matched)
+    _warn_of_queries_of_one_side(matched)
     found = {
         label: evaluate_run(both, metrics=chosen, n_jobs=n_jobs) for label, both in matched.items()
     }
@@ -80,7 +80,7 @@ def compare_runs(
     return Comparison(study, cells, queries, significance)
 
 
-def _tell_queries_of_one_side(matched: Mapping[str, MatchedRun]) -> None:
+def _warn_of_queries_of_one_side(matched: Mapping[str, MatchedRun]) -> None:
     """Warn of queries that only a run or only the judgments have, perhaps by other ids."""
     for label, both in matched.items():
         counts = [f"{both.counts[why]:,} {why}" for why in QUERIES_OF_ONE_SIDE if both.counts[why]]

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove._arguments import require_number, require_whole
+from rankgrove._arguments import require_integer, require_number
 from rankgrove.data.matrix.numbers import as_numbers
 
 Floats = npt.NDArray[np.float64]
@@ -360,7 +360,7 @@ def _shown_pairs(
     """Return the pairs with the baseline, and which of them have it in the first place."""
     if baseline is None:
         return np.arange(len(pairs)), np.zeros(len(pairs), np.bool_)
-    require_whole(baseline, "baseline")
+    require_integer(baseline, "baseline")
     if not 0 <= baseline < n_rankers:
         raise ValueError(f"baseline must be a row of the {n_rankers} rankers, not {baseline!r}")
     shown = np.flatnonzero((pairs == baseline).any(axis=1))
@@ -369,8 +369,8 @@ def _shown_pairs(
 
 
 def _require_draws(n_resamples: int, seed: int) -> None:
-    require_whole(n_resamples, "n_resamples", 1)
-    require_whole(seed, "seed", 0)
+    require_integer(n_resamples, "n_resamples", 1)
+    require_integer(seed, "seed", 0)
 
 
 def _as_rows(differences: npt.ArrayLike) -> Floats:

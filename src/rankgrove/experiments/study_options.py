@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from rankgrove._arguments import require_whole
+from rankgrove._arguments import require_integer
 from rankgrove.data.reading.folds import FOLD_ORDERS
 from rankgrove.experiments.views import FEATURE_ORDERS, check_share
 from rankgrove.metrics.metric import Metric
@@ -49,7 +49,7 @@ class StudyOptions:
         for name, least in _LEAST.items():
             value = getattr(self, name)
             if value is not None or name not in _OPTIONAL:
-                require_whole(value, name, least)
+                require_integer(value, name, least)
         if self.folds is not None and self.folds < 3:
             raise ValueError(
                 "folds must be at least 3, for training, validation and testing, not "

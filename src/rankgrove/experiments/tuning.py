@@ -124,7 +124,7 @@ def tune(
             if trial.error:
                 search.tell(asked, state=state.FAIL)
             else:
-                search.tell(asked, **_told(trial, state))
+                search.tell(asked, **_trial_result(trial, state))
             trials.append(trial)
             if on_trial is not None:
                 on_trial(number, trial)
@@ -145,7 +145,7 @@ def _mean(values: Sequence[float]) -> float:
     return float(np.mean(known)) if known else float("nan")
 
 
-def _told(trial: Trial, state: Any) -> dict[str, Any]:
+def _trial_result(trial: Trial, state: Any) -> dict[str, Any]:
     if trial.pruned:
         return {"state": state.PRUNED}
     return {"state": state.FAIL} if np.isnan(trial.value) else {"values": trial.value}

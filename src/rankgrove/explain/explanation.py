@@ -206,10 +206,10 @@ class Explanation:
             return str(self.doc_ids[row])
         if self.groups is None:
             return str(row + 1)
-        rows = self._rows_beside(row)
+        rows = self._rows_of_query(row)
         return str(int(np.flatnonzero(rows == row)[0]) + 1)
 
-    def _rows_beside(self, row: int) -> npt.NDArray[np.int64]:
+    def _rows_of_query(self, row: int) -> npt.NDArray[np.int64]:
         assert self.groups is not None
         query = self.groups.query_of_row()
         return np.flatnonzero(query == query[row])

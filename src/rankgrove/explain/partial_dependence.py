@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgrove._arguments import require_whole
+from rankgrove._arguments import require_integer
 from rankgrove._svg import Drawing
 from rankgrove.data.core.columns import refuse_other_reading
 from rankgrove.data.core.queries import QueryGroups
@@ -132,7 +132,7 @@ def partial_dependence(
     model = model_of(ranker)
     if model.needs_queries:
         raise model.refusal("tell partial dependence", "a document's score depends on the others")
-    require_whole(n_values, "n_values", 2)
+    require_integer(n_values, "n_values", 2)
     matrix = model.columns.match(X).to_array("partial_dependence")
     refuse_other_reading(X, model.absent, "partial_dependence")
     groups = groups_of(X, qid, group_sizes, len(matrix), "partial_dependence")

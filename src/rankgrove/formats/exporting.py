@@ -24,11 +24,11 @@ from rankgrove.errors import DataError, ModelError
 from rankgrove.formats.category_indicators import Indicator, IndicatorFeatures, with_indicators
 from rankgrove.formats.plain_trees import (
     PlainTrees,
+    distinguishes_missing_from_zero,
     missing_as_zero,
     names_or_refusal,
     plain_trees,
     refuse_numbers,
-    tells_missing_from_zero,
 )
 from rankgrove.models.linear import LinearModel
 from rankgrove.models.model import Model
@@ -234,7 +234,7 @@ def export_model(
             plain, shift = plain.at_least_zero()
         data, names = target.write(plain), plain.names
         missing = "zero" if plain.missing_is_zero else "keep"
-        since = target.missing_since if tells_missing_from_zero(plain) else ""
+        since = target.missing_since if distinguishes_missing_from_zero(plain) else ""
         used = plain.used_names
     used_names = () if names is None else tuple(used())
     if known_features is not None:
@@ -316,7 +316,7 @@ def _trees(
     if missing == "zero":
         return missing_as_zero(plain), indicators
     if not target.carries_missing:
-        if tells_missing_from_zero(plain):
+        if distinguishes_missing_from_zero(plain):
             raise ModelError(
                 f"this model sends missing values elsewhere than 0, and to {target.name} they are "
                 "0: train with missing='zero', or export with missing='zero' if the features of "

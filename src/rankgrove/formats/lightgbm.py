@@ -208,8 +208,8 @@ def _tree(
 
     tree = ForeignTree(
         feature=with_leaves(feature, -1),
-        threshold=with_leaves(_beside_zero(rounded_down(threshold)), 0.0).astype(np.float32),
-        precise=with_leaves(_beside_zero(threshold), 0.0),
+        threshold=with_leaves(_outside_zero_range(rounded_down(threshold)), 0.0).astype(np.float32),
+        precise=with_leaves(_outside_zero_range(threshold), 0.0),
         left=child("left_child"),
         right=child("right_child"),
         missing_left=with_leaves(missing_left, 0),
@@ -247,7 +247,7 @@ def _left_codes(
     return found
 
 
-def _beside_zero(threshold: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _outside_zero_range(threshold: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Move thresholds out of the range of values that LightGBM's predict reads as 0."""
     zero = threshold.dtype.type(_ZERO)
     below_zero = np.nextafter(-zero, threshold.dtype.type(-np.inf))

@@ -280,7 +280,7 @@ def missing_as_zero(plain: PlainTrees) -> PlainTrees:
     return replace(plain, trees=tuple(trees), missing_is_zero=True)
 
 
-def tells_missing_from_zero(plain: PlainTrees) -> bool:
+def distinguishes_missing_from_zero(plain: PlainTrees) -> bool:
     """Return whether a split sends missing values and 0 to different children."""
     return any((tree.missing_left != _zero_left(tree)).any() for tree in plain.trees)
 

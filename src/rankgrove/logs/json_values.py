@@ -32,7 +32,7 @@ def json_values(path: FilePath) -> Iterator[tuple[str, Any]]:
         if _is_value(head.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0]):
             values = _lines(stream, path)
         else:
-            values = iter([(str(path), _parsed(_everything(stream), str(path)))])
+            values = iter([(str(path), _parsed(_read_all(stream), str(path)))])
         for place, value in values:
             if isinstance(value, list):
                 yield from ((f"{place}, element {i}", part) for i, part in enumerate(value))
@@ -59,7 +59,7 @@ def _lines(stream: ByteStream, path: FilePath) -> Iterator[tuple[str, Any]]:
         number -= 1  # the text after the last newline of a block is no line
 
 
-def _everything(stream: ByteStream) -> bytes:
+def _read_all(stream: ByteStream) -> bytes:
     return b"".join(iter(lambda: stream.read(1 << 20), b""))
 
 

@@ -76,7 +76,7 @@ def _unwrapped(
 ) -> Iterator[tuple[str, Mapping[str, Any], str | None]]:
     if not isinstance(value, dict):
         raise DataError(f"{place}: a response must be a JSON object, not {value!r:.60}")
-    query = _query_beside(value, options, place) or query
+    query = _query_of(value, options, place) or query
     several, inner = value.get("responses"), value.get("response")
     if isinstance(several, list):  # of a multi-search
         for i, part in enumerate(several):
@@ -89,7 +89,7 @@ def _unwrapped(
         yield place, value, query
 
 
-def _query_beside(value: Mapping[str, Any], options: LogOptions, place: str) -> str | None:
+def _query_of(value: Mapping[str, Any], options: LogOptions, place: str) -> str | None:
     if options.query is not None:
         found = value.get(options.query)
         return None if found is None else _as_id(found, f"{place}, {options.query}")

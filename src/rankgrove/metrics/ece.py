@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import _native
-from rankgrove._arguments import require_whole
+from rankgrove._arguments import require_integer
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.data.matrix.numbers import as_numbers, row_numbers
 from rankgrove.errors import DataError
@@ -106,7 +106,7 @@ def reliability(probabilities: npt.ArrayLike, relevance: npt.ArrayLike, n_bins: 
     -------
     float64 array of shape (bins, 3); NaN in bins without documents
     """
-    require_whole(n_bins, "n_bins", 1)
+    require_integer(n_bins, "n_bins", 1)
     found = as_numbers(probabilities, "probabilities").astype(np.float64)
     if found.ndim != 1 or not ((found >= 0) & (found <= 1)).all():
         raise DataError("probabilities must be a list of numbers between 0 and 1")

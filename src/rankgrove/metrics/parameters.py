@@ -148,7 +148,7 @@ PARAMETERS = {
     "bins": Parameter(
         "parts of equal width into which probabilities are divided",
         "a whole number from 1 to 1000",
-        lambda value: _whole_up_to(1000, value),
+        lambda value: _integer_up_to(1000, value),
     ),
     "denominator": Parameter(
         "average precision is divided by the relevant documents, or by at most k of them",
@@ -195,7 +195,7 @@ def _whole(value: Any) -> int:
     return number
 
 
-def _whole_up_to(high: int, value: Any) -> int:
+def _integer_up_to(high: int, value: Any) -> int:
     number = _whole(value)
     if not 1 <= number <= high:
         raise ValueError

@@ -70,7 +70,7 @@ def read_arrow(body: bytes, model: Model, max_rows: int) -> RequestDocuments:
             ids.append(plan.query_ids(batch, n_rows - batch.num_rows))
     except (pa.ArrowException, OSError, EOFError, struct.error, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise _unsound(f"{reason:.300}") from None
+        raise _malformed(f"{reason:.300}") from None
     X = parts[0] if len(parts) == 1 else np.concatenate(parts or [np.empty((0, plan.width))])
     if plan.query is None:
         return RequestDocuments(X, unknown=unknown, warnings=plan.warnings)
@@ -78,7 +78,7 @@ def read_arrow(body: bytes, model: Model, max_rows: int) -> RequestDocuments:
     return RequestDocuments(X, QueryGroups.from_qid(codes), named, unknown, plan.warnings)
 
 
-def _unsound(reason: str) -> RequestError:
+def _malformed(reason: str) -> RequestError:
     return RequestError(MALFORMED, "arrow", f"the body is not a sound Arrow IPC stream: {reason}")
 
 
@@ -98,10 +98,10 @@ def _messages(body: bytes) -> list[pa.Message]:
             )
         messages.append(message)
     if not messages or messages[0].type != "schema":
-        raise _unsound("it does not begin with a schema")
+        raise _malformed("it does not begin with a schema")
     if source.tell() != len(body):
         extra = len(body) - source.tell()
-        raise _unsound(f"{extra} bytes follow its end (one stream per request)")
+        raise _malformed(f"{extra} bytes follow its end (one stream per request)")
     return messages
 
 
@@ -186,7 +186,7 @@ class _Plan:
 
     def _batch(self, message: pa.Message) -> pa.RecordBatch:
         if message.type != "record batch":
-            raise _unsound(f"a message of type {message.type!r} among the record batches")
+            raise _malformed(f"a message of type {message.type!r} among the record batches")
         return pa.ipc.read_record_batch(message, self.schema)
 
     def matrix(self, batch: pa.RecordBatch, unknown: Counter[str]) -> npt.NDArray[Any]:

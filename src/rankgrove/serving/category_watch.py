@@ -18,7 +18,7 @@ class CategoryWatch:
         self._lock = threading.Lock()
         self._documents = 0
         self._unknown: Counter[str] = Counter()
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     def note(self, n_documents: int, unknown: Mapping[str, int]) -> list[str]:
         """Count a request; return a text for each column that needs a first warning."""
@@ -30,9 +30,10 @@ class CategoryWatch:
             many = [
                 name
                 for name in unknown
-                if name not in self._told and self._unknown[name] >= UNSEEN_SHARE * self._documents
+                if name not in self._logged
+                and self._unknown[name] >= UNSEEN_SHARE * self._documents
             ]
-            self._told.update(many)
+            self._logged.update(many)
             return [
                 f"{self._unknown[name]:,} of {self._documents:,} values of {name!r}"
                 for name in many

@@ -74,7 +74,7 @@ class HttpServer:
         self._listener.setblocking(False)
         self.service.start()
         loop.add_reader(self._listener, self._accept_or_decline)
-        self._tell_count()
+        self._update_count()
         on_ready()
         await self._reach(lambda: self._stage >= DRAIN)
         self.counts.stop_accepting()
@@ -114,7 +114,7 @@ class HttpServer:
         """Drop a connection that was lost."""
         self.connections.pop(connection, None)
         self._unsent.pop(connection, None)
-        self._tell_count()
+        self._update_count()
         self._changed.set()
 
     def note_use(self, connection: HttpConnection) -> None:
@@ -150,7 +150,7 @@ class HttpServer:
             self._logged = now
             logger.warning(message)
 
-    def _tell_count(self) -> None:
+    def _update_count(self) -> None:
         if self._stage < DRAIN:
             self.counts.set(len(self.connections) + len(self._opening))
 
@@ -199,12 +199,12 @@ class HttpServer:
         if len(self.connections) + len(self._opening) > self._most_connections:
             self._make_room()
         opening.add_done_callback(self._opened)
-        self._tell_count()
+        self._update_count()
         return True
 
     def _opened(self, opening: asyncio.Task[object]) -> None:
         self._opening.discard(opening)
-        self._tell_count()
+        self._update_count()
 
     async def _accept_waiting(self) -> None:
         """Accept and read the waiting connections, which closing the listener would reset."""

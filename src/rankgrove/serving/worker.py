@@ -215,12 +215,12 @@ class WorkerPool:
                 if worker.process.sentinel in events:
                     self._workers[place] = self._replace(place, announced)
                 elif worker.pipe in events:
-                    self._hear(worker, announced)
+                    self._receive_readiness(worker, announced)
             if not announced and all(worker.ready for worker in self._workers):
                 announced = True
                 on_ready()
 
-    def _hear(self, worker: _Worker, announced: bool) -> None:
+    def _receive_readiness(self, worker: _Worker, announced: bool) -> None:
         """Take the first message of a worker, or the end of one that could not send it."""
         try:
             problem = worker.pipe.recv()
@@ -266,14 +266,14 @@ class WorkerPool:
                 refusing = now + HANDSHAKE_SECONDS
             if self._signals:
                 self._signals.clear()
-                self._tell_stage()
+                self._send_stage()
             if now >= refusing:
                 self._refuse_connections()
             next_step = min(time for time in (closing, refusing, killing) if time > now)
             if woken in wait([woken, *alive], next_step - now):
                 woken.recv(100)
 
-    def _tell_stage(self) -> None:
+    def _send_stage(self) -> None:
         for worker in self._workers:
             with contextlib.suppress(OSError):  # it has ended
                 worker.pipe.send(self._stage)

@@ -77,11 +77,11 @@ class _Reader:
     def _members(self, cls: type) -> list[Any]:
         """Describe methods and values of a class and of those of its bases that count."""
         return [
-            (base.__qualname__, name, self._found(_behind(member)))
+            (base.__qualname__, name, self._found(_unwrapped(member)))
             for base in cls.__mro__
             if self._is_inside(base)
             for name, member in sorted(vars(base).items())
-            if callable(_behind(member)) or not name.startswith("__")
+            if callable(_unwrapped(member)) or not name.startswith("__")
         ]
 
     def _looked_up(self, function: Any) -> list[Any]:
@@ -176,7 +176,7 @@ def _module(definition: Any) -> str:
     return str(getattr(definition, "__module__", None))
 
 
-def _behind(member: Any) -> Any:
+def _unwrapped(member: Any) -> Any:
     """Unwrap properties and other method wrappers; return anything else unchanged."""
     if isinstance(member, property):
         return member.fget or member.fset

@@ -48,7 +48,7 @@ def mapped_codes(
         _write(file, shape, (block.all_codes for block in make()))
 
     def check(file: BinaryIO) -> bool:
-        return _is_whole(file, shape, bins.n_bins())
+        return _is_intact(file, shape, bins.n_bins())
 
     n_bytes = n_rows * bins.n_features * shape[2]
     codes: Any = np.empty(0, np.uint8)
@@ -114,7 +114,7 @@ def _write(file: BinaryIO, shape: tuple[int, int, int], blocks: Iterable[Any]) -
     os.pwrite(descriptor, _header(shape) + np.array(sums, "<u4").tobytes(), 0)
 
 
-def _is_whole(file: BinaryIO, shape: tuple[int, int, int], n_bins: npt.NDArray[Any]) -> bool:
+def _is_intact(file: BinaryIO, shape: tuple[int, int, int], n_bins: npt.NDArray[Any]) -> bool:
     """Return whether a file holds undamaged codes of this shape and these bins."""
     n_rows, n_features, width = shape
     begin = _codes_begin(n_features)

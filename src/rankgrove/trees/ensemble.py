@@ -14,7 +14,7 @@ from rankgrove._background_call import BackgroundCall
 from rankgrove.trees.category_sets import CategorySets
 
 # Number of nodes from which copying with several threads pays off.
-_NODES_WORTH_THREADS = 1_000_000
+_NODES_FOR_THREADS = 1_000_000
 
 # Size of an array from which numpy asks for large pages.
 _NUMPY_LARGE = 1 << 22
@@ -107,7 +107,7 @@ class TreeEnsemble:
                 for name, array in arrays.items():
                     array[offsets[number] : offsets[number + 1]] = getattr(tree, name)
 
-        n_helpers = min(n_jobs, n_trees) - 1 if offsets[-1] >= _NODES_WORTH_THREADS else 0
+        n_helpers = min(n_jobs, n_trees) - 1 if offsets[-1] >= _NODES_FOR_THREADS else 0
         helpers = [BackgroundCall(take) for _ in range(n_helpers)]
         take()
         for helper in helpers:

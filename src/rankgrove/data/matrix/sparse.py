@@ -38,8 +38,8 @@ _WIDE = 1000
 _MOST_FILLED = 0.05
 
 
-def worth_keeping(n_stored: int, n_rows: int, n_features: int) -> bool:
-    """Return whether ``load`` keeps such a matrix sparse: if it is wide and mostly empty."""
+def is_mostly_empty(n_stored: int, n_rows: int, n_features: int) -> bool:
+    """Return whether a matrix is wide and mostly empty, so that ``load`` keeps it sparse."""
     return n_features >= _WIDE and n_stored <= _MOST_FILLED * n_rows * n_features
 
 

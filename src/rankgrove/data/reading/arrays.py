@@ -10,7 +10,7 @@ from rankgrove.data.core.dataset import Dataset, as_features
 from rankgrove.data.matrix.coded_array import refuse_coded
 from rankgrove.data.matrix.dense import DenseMatrix, as_matrix
 from rankgrove.data.matrix.feature_matrix import FeatureMatrix
-from rankgrove.data.matrix.sparse import is_sparse, worth_keeping
+from rankgrove.data.matrix.sparse import is_mostly_empty, is_sparse
 from rankgrove.data.reading.options import LoadOptions, accepted_by
 from rankgrove.errors import DataError
 
@@ -53,7 +53,7 @@ def read_arrays(X: Any, options: LoadOptions, source: str | None = None) -> Data
 def _stays_sparse(X: FeatureMatrix, wanted: bool | None) -> bool:
     if wanted is not None or X.entries is None:
         return bool(wanted)
-    return worth_keeping(len(X.entries.values), *X.shape)
+    return is_mostly_empty(len(X.entries.values), *X.shape)
 
 
 def padded(X: FeatureMatrix, n_features: int, fill: float) -> FeatureMatrix:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove._addresses import FilePath, file_path
-from rankgrove._arguments import require_number, require_whole
+from rankgrove._arguments import require_integer, require_number
 from rankgrove.data.core.alignment import align_features
 from rankgrove.data.core.dataset import Dataset, concatenate, require_dataset
 from rankgrove.data.core.names import default_feature_names
@@ -51,7 +51,7 @@ def load_folds(folder: str | os.PathLike[str], **options: Any) -> Iterator[Fold]
     root = _existing(folder)
     named = _named_triples(root)
     if named:
-        _tell_absent_folds(root)
+        _warn_of_missing_folds(root)
         return (_load_triple(triple, options) for _, triple in named)
     parts = _parts(root)
     if parts:
@@ -110,7 +110,7 @@ def kfold(
     require_dataset(dataset, "kfold")
     if order not in FOLD_ORDERS:
         raise ValueError(f"order must be one of {', '.join(FOLD_ORDERS)}, not {order!r}")
-    require_whole(n_folds, "n_folds")
+    require_integer(n_folds, "n_folds")
     fewest = 3 if validation else 2
     if n_folds < fewest:
         parts = "training, validation and test parts; 2 with validation=False"
@@ -196,7 +196,7 @@ def _query_order(n_queries: int, seed: int | None) -> npt.NDArray[np.int64]:
     """Return the positions of the queries in random order, or in data order without a seed."""
     if seed is None:
         return np.arange(n_queries)
-    require_whole(seed, "seed", 0)
+    require_integer(seed, "seed", 0)
     return np.random.default_rng(seed).permutation(n_queries)
 
 
@@ -275,7 +275,7 @@ def _fold_folders(root: FilePath) -> list[tuple[int, FilePath]]:
     return sorted(found.items())
 
 
-def _tell_absent_folds(root: FilePath) -> None:
+def _warn_of_missing_folds(root: FilePath) -> None:
     numbers = [number for number, _ in _fold_folders(root)]
     up_to_last = range(min([1, *numbers]), max(numbers, default=0))
     absent = [
@@ -284,8 +284,8 @@ def _tell_absent_folds(root: FilePath) -> None:
     if absent:
         absent[5:] = ["..."] if len(absent) > 5 else []
         warnings.warn(
-            f"{root}: {', '.join(absent)} is absent beside Fold{numbers[-1]}: the folds that are "
-            "there keep their numbers",
+            f"{root}: {', '.join(absent)} is missing (the last is Fold{numbers[-1]}): the other "
+            "folds keep their numbers",
             DataWarning,
             stacklevel=3,
         )

@@ -33,7 +33,7 @@ from rankgrove.data.core.dataset import Dataset
 from rankgrove.data.core.names import default_feature_names, first_number
 from rankgrove.data.core.queries import QueryGroups
 from rankgrove.data.matrix.numbers import GRADES_HINT
-from rankgrove.data.matrix.sparse import SparseMatrix, worth_keeping
+from rankgrove.data.matrix.sparse import SparseMatrix, is_mostly_empty
 from rankgrove.data.reading.arrow_columns import id_texts
 from rankgrove.data.reading.byte_stream import ByteStream, open_bytes
 from rankgrove.data.reading.lines import BLOCK_BYTES, whole_lines
@@ -60,7 +60,7 @@ def read_letor(path: FilePath, options: LoadOptions) -> Dataset:
     """Read a LETOR text file, plain or compressed."""
     n_features, first_feature = declared_features(options)
     with open_bytes(path) as stream, progress_reporter(stream, options.progress) as report:
-        with_qid, group_sizes = _queries_beside(stream, options)
+        with_qid, group_sizes = _query_source(stream, options)
         sparse = stays_sparse(stream, options, n_features)
         reader = letor_reader(options, n_features, first_feature, with_qid, sparse)
         n_threads = resolve_n_jobs(options.n_jobs)
@@ -84,7 +84,7 @@ def letor_batches(path: FilePath, options: LoadOptions) -> Iterator[Dataset]:
     n_threads = resolve_n_jobs(options.n_jobs)
     n_rows = n_lines = 0
     with open_bytes(path) as stream, progress_reporter(stream, options.progress) as report:
-        with_qid, group_sizes = _queries_beside(stream, options)
+        with_qid, group_sizes = _query_source(stream, options)
         queries = None if group_sizes is None else _numbered_queries(path, group_sizes)
         sparse = stays_sparse(stream, options, n_features)
         for text in letor_lines(stream, _STREAMED_BYTES):
@@ -192,7 +192,7 @@ def stays_sparse(stream: ByteStream, options: LoadOptions, n_features: int | Non
     if n_features is None:
         n_features = int(numbers.max(initial=0))
     n_rows = sum(1 for line in lines.split(b"\n") if line.strip())
-    return worth_keeping(len(numbers), n_rows, n_features)
+    return is_mostly_empty(len(numbers), n_rows, n_features)
 
 
 def _refuse_suspicious(path: FilePath, n_columns: int, n_entries: int) -> None:
@@ -260,7 +260,7 @@ def _is_numbered(like: Columns) -> bool:
     return like.names is not None and first_number(like.names) is not None
 
 
-def _queries_beside(stream: ByteStream, options: LoadOptions) -> tuple[bool, npt.ArrayLike | None]:
+def _query_source(stream: ByteStream, options: LoadOptions) -> tuple[bool, npt.ArrayLike | None]:
     """Return whether the text must have query ids, and the group sizes, if given."""
     if options.query not in (None, "comment"):
         raise ValueError(

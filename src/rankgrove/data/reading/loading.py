@@ -188,7 +188,7 @@ def _read_source(source: Any, options: LoadOptions) -> Dataset:
     if options.format is not None:
         raise ValueError(f"format={options.format!r} is for files, not for {type(source).__name__}")
     if hasattr(source, "iloc"):
-        options = _of_rows_as_they_stand(source, options)
+        options = _without_indexes(source, options)
     if is_table(source):
         from rankgrove.data.reading import arrow
 
@@ -208,7 +208,7 @@ def _read_source(source: Any, options: LoadOptions) -> Dataset:
     raise DataError(f"cannot load a {type(source).__name__}")
 
 
-def _of_rows_as_they_stand(frame: Any, options: LoadOptions) -> LoadOptions:
+def _without_indexes(frame: Any, options: LoadOptions) -> LoadOptions:
     """Warn of labels and the like with the frame's index in another order, and drop their index."""
     beside = {name: getattr(options, name) for name in _BESIDE}
     warn_of_other_order("load", 7, X=frame, **beside)

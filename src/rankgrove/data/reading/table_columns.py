@@ -112,9 +112,9 @@ def find_columns(names: Sequence[str], options: LoadOptions) -> TableColumns:
     doc_id = found.column(DOC_ID, options.doc_id, options.doc_ids is not None)
     comment = found.column(COMMENT, None, False)
     if label is None and options.y is None and "label" not in options.unread:
-        raise found.nothing_like("labels", LABEL, "label")
+        raise found.missing_column_error("labels", LABEL, "label")
     if query is None and not grouped and "query" not in options.unread:
-        raise found.nothing_like("query ids", QUERY, "query")
+        raise found.missing_column_error("query ids", QUERY, "query")
     position = None if options.position is None else _given(options.position, names)
     propensity = None if options.propensity is None else _given(options.propensity, names)
     left_out: tuple[str, ...] = ()
@@ -252,7 +252,7 @@ class _Finder:
             raise DataError(f"columns {_shown(found)} could all be the {kind}: name the right one")
         return best
 
-    def nothing_like(self, what: str, kind: str, option: str) -> DataError:
+    def missing_column_error(self, what: str, kind: str, option: str) -> DataError:
         """Return the error of a table that lacks a column."""
         usual = {_letters(name) for name in _CONVENTIONS[kind]}
         alike = [name for name in self.names if _letters(name) in usual]

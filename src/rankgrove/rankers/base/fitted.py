@@ -100,7 +100,7 @@ class FittedRanker(SklearnInterface):
         n_jobs = self.n_jobs if n_jobs is None else n_jobs
         X = as_scan(X)
         if isinstance(X, Scan):
-            _refuse_beside_scan("predict", qid=qid, group_sizes=group_sizes)
+            _refuse_with_scan("predict", qid=qid, group_sizes=group_sizes)
             return scanned_scores(self.fitted_model(), X, n_jobs, n_steps=n_steps).scores
         matrix, groups = self._asked(X, qid, group_sizes, "predict")
         return self.model_.scores_after(n_steps, matrix, groups, n_jobs)
@@ -185,7 +185,7 @@ class FittedRanker(SklearnInterface):
         """
         X = as_scan(X)
         if isinstance(X, Scan):
-            _refuse_beside_scan("rank", qid=qid, group_sizes=group_sizes)
+            _refuse_with_scan("rank", qid=qid, group_sizes=group_sizes)
             found = scanned_scores(self.fitted_model(), X, self.n_jobs, queries=True, what="rank")
             assert found.groups is not None
             return found.groups.ranks(found.scores)
@@ -218,7 +218,7 @@ class FittedRanker(SklearnInterface):
         measure = as_metric(metric)
         X = as_scan(X)
         if isinstance(X, Scan):
-            _refuse_beside_scan("score", y=y, qid=qid, group_sizes=group_sizes)
+            _refuse_with_scan("score", y=y, qid=qid, group_sizes=group_sizes)
             found = scanned_scores(self.fitted_model(), X, self.n_jobs, labels=True, what="score")
             assert found.y is not None
             scores = self._measured(found.scores, measure)
@@ -531,7 +531,7 @@ class FittedRanker(SklearnInterface):
         set_learnt(self, *read_container(state["model"], "pickled ranker"))
 
 
-def _refuse_beside_scan(what: str, **given: Any) -> None:
+def _refuse_with_scan(what: str, **given: Any) -> None:
     for name, value in given.items():
         if value is not None:
             raise DataError(f"{what}: data that are streamed bring their own {name}")
