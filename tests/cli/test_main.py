@@ -213,6 +213,38 @@ def test_ctrl_c_that_a_library_turns_into_another_error_exits_with_130(
     assert "something else" not in run.stderr
 
 
+IMPORTING = """
+import time
+import rankgrove
+
+waited = []
+
+@rankgrove.register_metric("importing", of="scores")
+def importing(labels, scores):
+    try:
+        import broken_by_ctrl_c
+    except KeyboardInterrupt:
+        pass
+    if not waited:
+        waited.append(True)
+        for _ in range(600):
+            time.sleep(0.1)
+    return 0.0
+"""
+
+
+def test_ctrl_c_during_an_import_of_a_verb_waits_for_its_end(rankgrove, data_file, tmp_path):
+    (tmp_path / "imports.py").write_text(IMPORTING)
+    (tmp_path / "broken_by_ctrl_c.py").write_text(
+        "import signal\nsignal.raise_signal(signal.SIGINT)\nprint('imported', flush=True)\n"
+    )
+    words = ("--valid", data_file, "--metric", "importing", "--import", "imports")
+    run = rankgrove("train", "mart", data_file, "--out", "m.rg", *words)
+    assert run.returncode == 130
+    assert run.stdout.startswith("imported")
+    assert run.stderr.endswith("interrupted\n")
+
+
 @pytest.mark.parametrize("code", ["0", "", "'enough'"])
 def test_a_module_that_exits_is_a_failure(rankgrove, data_file, tmp_path, code):
     (tmp_path / "leaves.py").write_text(f"import sys\nsys.exit({code})\n")

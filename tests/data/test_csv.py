@@ -186,6 +186,21 @@ def test_a_quote_inside_a_field_is_an_ordinary_character(read, small_blocks):
     assert read(text, doc_id="note").doc_ids[99] == '99" screen'
 
 
+def test_a_text_among_numbers_says_what_to_do(read):
+    text = "qid,label,a b\n1,0,1\n1,1,PL\n"
+    with pytest.raises(DataError, match="'PL'; a missing value is an empty field") as caught:
+        read(text)
+    assert "ignore=['a b'] (--ignore 'a b' on the command line) leaves" in str(caught.value)
+    assert "categorical=['a b'] (--categorical 'a b' on" in str(caught.value)
+    model = rg.MART(n_estimators=1).fit(read("qid,label,a b\n1,0,1\n1,1,2\n"))
+    with pytest.raises(
+        DataError, match=r"'PL'; a missing value is an empty field, NA, NaN or NULL$"
+    ):
+        read(text, like=model)
+    with pytest.raises(DataError, match=r"a decimal comma\? Numbers have a point$"):
+        read(text.replace("PL", '"1,5"'))
+
+
 def test_quoted_fields_of_numbers_are_missing_beside_categories(read, small_blocks):
     """As write.csv of R and databases write them; among categories, they are values."""
     text = "qid,label,a,b\n" + '"1","2","",""\n"1","0","NA","NA"\n"2","1","1e3","x"\n' * 20

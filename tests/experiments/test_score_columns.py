@@ -115,6 +115,13 @@ def test_refused_by_name(frame, tiny_data, tmp_path):
         with pytest.raises(DataError, match="no column 'bm25'"):
             rankgrove.compare(data, "scores:column=bm25", folds=3, **_without_theirs(data, frame))
     frame.to_parquet(tmp_path / "data.parquet")
+    frame.assign(theirs="good").to_csv(tmp_path / "texts.csv", index=False)
+    with pytest.raises(
+        DataError, match=r"column 'theirs' must hold numbers: invalid value 'good'$"
+    ):
+        rankgrove.compare(
+            tmp_path / "texts.csv", "scores:column=theirs", folds=3, ignore=["theirs"]
+        )
     frame.loc[3, "theirs"] = np.nan
     frame.to_parquet(tmp_path / "nan.parquet")
     for data in (frame, tmp_path / "nan.parquet"):

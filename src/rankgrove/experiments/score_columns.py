@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove.data.core.dataset import Dataset
+from rankgrove.data.matrix.numbers import GRADES_HINT
 from rankgrove.errors import DataError, DataWarning
 
 Floats = npt.NDArray[np.float64]
@@ -53,7 +54,8 @@ class ScoreColumn:
             self._whole = next(self._parts) if self._whole is None else self._whole
             return self._whole[rows]
         except DataError as error:
-            raise DataError(f"scores of column {name!r}: {error}") from None
+            said = str(error).removesuffix(GRADES_HINT)
+            raise DataError(f"scores of column {name!r}: {said}") from None
         except ValueError:  # text, which takes no names of columns
             raise _no_such_column(test, name) from None
 

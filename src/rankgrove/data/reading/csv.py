@@ -14,6 +14,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ from rankgrove.data.reading.arrow import (
 from rankgrove.data.reading.byte_stream import ByteStream, open_bytes
 from rankgrove.data.reading.column_description import apply_description
 from rankgrove.data.reading.csv_blocks import (
+    DECIMAL_HINT,
     FALSE,
     TRUE,
     LineBlock,
@@ -85,14 +87,31 @@ def csv_batches(path: FilePath, options: LoadOptions) -> Iterator[Batches]:
                 try:
                     table = read_block(block, names, types, separator, columns.categorical)
                 except DataError as error:
-                    of_labels = f"column {columns.label!r} must hold numbers" in str(error)
-                    raise DataError(f"{error}{GRADES_HINT if of_labels else ''}") from None
+                    raise DataError(f"{error}{_advice(str(error), columns, options)}") from None
                 lines.add(block, table.num_rows)
                 yield from table.to_batches()
 
         schema = pa.schema([(name, types[name]) for name in columns.wanted()])
         with lines.named():
             yield Batches(batches(), None, columns, schema, str(path), _typed_ids, untyped=True)
+
+
+def _advice(message: str, columns: TableColumns, options: LoadOptions) -> str:
+    """Return what to do about a text where a column of numbers was expected."""
+    if f"column {columns.label!r} must hold numbers" in message:
+        return GRADES_HINT
+    names = [n for n in columns.features if f"column {n!r} must hold numbers: inv" in message]
+    if not names or message.endswith(DECIMAL_HINT):
+        return ""
+    missing = "; a missing value is an empty field, NA, NaN or NULL"
+    if options.like is not None:
+        return missing
+    shown = shlex.quote(names[0])
+    return (
+        f"{missing}; ignore={names[:1]} (--ignore {shown} on the command line) leaves the column "
+        f"out, categorical={names[:1]} (--categorical {shown} on the command line) takes it as "
+        "categories"
+    )
 
 
 class _RowLines:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 TRUE, FALSE = ["True", "true", "TRUE"], ["False", "false", "FALSE"]
 _BLOCK_BYTES = 4 << 20
 _LINE_BYTES = 64 << 20
+DECIMAL_HINT = ": a decimal comma? Numbers have a point"
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 _MEANT = {
     "double": "numbers",
@@ -220,7 +221,7 @@ def _refuse_overflow(table: pa.Table, block: LineBlock, names: list[str], separa
 
 def decimal_hint(value: str) -> str:
     """Return a hint at what a text that is no number may be."""
-    return ": a decimal comma? Numbers have a point" if _DECIMAL_COMMA.fullmatch(value) else ""
+    return DECIMAL_HINT if _DECIMAL_COMMA.fullmatch(value) else ""
 
 
 def _readable(message: str, names: list[str], lines_before: int) -> str:
