@@ -134,6 +134,19 @@ def test_records_of_another_fit_are_refused(fleet, what, change):
     assert f"belongs to another fit: its {what} is" in str(error)
 
 
+def test_records_with_another_evaluation_set_are_refused(fleet):
+    """Their metrics would be those of the other set, and with them the best step."""
+    records: list[bytes] = []
+    keep = lambda step, record, metrics: records.append(record)  # noqa: E731
+    fleet.fit(quick("mart"), make_shards(DATA, 1, valid=VALID), on_step=keep)
+    other = make_data(11, seed=6)
+    other.y = other.y[::-1].copy()
+    for valid in (other, make_data(11, seed=7)):
+        results = fleet.fit(quick("mart"), make_shards(DATA, 2, valid=valid), resume=records[:3])
+        assert all(isinstance(result, ModelError) for result in results)
+        assert "belongs to another fit: its eval_sets is {'valid'" in str(results[0])
+
+
 def test_records_out_of_order_are_refused(fleet):
     (error,) = fleet.fit(quick("mart"), make_shards(DATA, 1), resume=first_records(fleet)[::-1])
     assert isinstance(error, ModelError)

@@ -18,6 +18,7 @@ from rankgrove.rankers.base.parameter_encoding import encoded_params, model_dige
 from rankgrove.rankers.base.ranker_text import members_of
 from rankgrove.training.code_digest import code_digest, is_users
 from rankgrove.trees.binning import Bins
+from rankgrove.workers.row_shard import RowShard
 
 
 def fit_key(ranker: BaseRanker, fit: Fit, bins: Bins) -> dict[str, Any]:
@@ -40,29 +41,40 @@ def fit_key(ranker: BaseRanker, fit: Fit, bins: Bins) -> dict[str, Any]:
         "seed": fit.seed,
         "rows": fit.shard.n_rows,
         "queries": fit.shard.n_queries,
-        "labels": _checksum(fit.data.y, fit),
-        "weights": _checksum(np.ones(len(fit.data.y)) if weight is None else weight, fit),
+        "labels": _checksum(fit.data.y, fit.shard),
+        "weights": _checksum(np.ones(len(fit.data.y)) if weight is None else weight, fit.shard),
         **_clicks(fit),
         "features": cuts.hexdigest(),
         "init_model": None if fit.init_model is None else model_digest(fit.init_model),
+        "eval_sets": _eval_sets(fit),
     }
+
+
+def _eval_sets(fit: Fit) -> dict[str, list[int]]:
+    """Return the rows, queries and a checksum of the labels of each evaluation set."""
+    found = {}
+    for one in fit.evaluation.sets:
+        offsets = one.data.groups.offsets
+        shard = fit.shard if one.is_train else RowShard.of(offsets, fit.shard.communicator)
+        found[one.name] = [shard.n_rows, shard.n_queries, _checksum(one.data.y, shard)]
+    return found
 
 
 def _clicks(fit: Fit) -> dict[str, int]:
     """Return checksums of positions and propensities, of those that there are."""
     given = {"positions": fit.data.position, "propensities": fit.data.propensity}
     return {
-        name: _checksum(values.astype(np.float64), fit)
+        name: _checksum(values.astype(np.float64), fit.shard)
         for name, values in given.items()
         if values is not None
     }
 
 
-def _checksum(values: npt.NDArray[np.float64], fit: Fit) -> int:
+def _checksum(values: npt.NDArray[np.float64], shard: RowShard) -> int:
     """Return a checksum of the values of all workers: bits weighted by position."""
-    places = np.arange(1, len(values) + 1, dtype=np.int64) + fit.shard.first_row
+    places = np.arange(1, len(values) + 1, dtype=np.int64) + shard.first_row
     with np.errstate(over="ignore"):
-        return int(fit.shard.sum([np.sum(values.view(np.int64) * places)])[0])
+        return int(shard.sum([np.sum(values.view(np.int64) * places)])[0])
 
 
 def code_digests(params: Mapping[str, Any]) -> dict[str, str]:
