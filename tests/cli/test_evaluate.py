@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from rankgrove import evaluate
+from rankgrove.cli.main import main
 
 LABELS = [2, 0, 1, 0, 0]
 QUERIES = ["a", "a", "b", "a", "c"]
@@ -194,3 +195,14 @@ def test_data_in_the_place_of_scores_are_called_so(rankgrove, tmp_path):
     found = rankgrove("evaluate", "test.txt", "scores.txt")
     assert found.returncode == 1
     assert "test.txt holds judged data, not scores: the scores come first" in found.stderr
+
+
+def test_judgments_in_the_place_of_scores_are_told(tmp_path, capsys):
+    (tmp_path / "qrels.txt").write_text("1 0 a 2\n1 0 b 0\n")
+    (tmp_path / "bm25.run").write_text("1 Q0 a 1 7.5 bm25\n")
+    (tmp_path / "judged.csv").write_text("query,document,grade\n1,a,2\n")
+    for swapped in ("qrels.txt", "judged.csv"):
+        assert main(["evaluate", str(tmp_path / swapped), str(tmp_path / "bm25.run")]) == 1
+        said = capsys.readouterr().err
+        assert said.startswith(f"rankgrove evaluate: {tmp_path / swapped}")
+        assert "the scores come first" in said

@@ -80,7 +80,7 @@ def test_two_documents_are_compared(explain, folder):
     total = sum(row["effect"] for row in found["differences"])
     assert total == pytest.approx(found["first"]["score"] - found["second"]["score"])
     text = explain("--query-id", "q2", "--document", data.doc_ids[best[0]], "--above", "@2").out
-    assert "stands above" in text
+    assert "ranks above" in text
     assert NAMES[1] in text
 
 

@@ -519,7 +519,7 @@ def test_folds_keep_the_numbers_of_their_folders(tiny_data, tmp_path):
     shutil.copytree(whole, lost)
     shutil.rmtree(lost / "Fold2")
     mine = f"mine=scores:{tmp_path}/perfect{{fold}}.txt"
-    with pytest.warns(DataWarning, match="Fold2 is absent"):
+    with pytest.warns(DataWarning, match="Fold2 is missing"):
         found = rankgrove.compare(lost, [mine, "random"], metrics="ndcg(empty=skip)")
     assert list(found.folds("lost")) == [1, 3]
     result = next(r for r in found.results("lost") if r.ranker == "mine")

@@ -115,3 +115,9 @@ def test_options_name_the_columns_of_judgments(folder, tmp_path, capsys):
     assert main([*compared, *named, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["results"]
     assert [{**result, "data": "qrels"} for result in found] == expected
+
+
+def test_tables_of_runs_have_no_empty_columns(folder, capsys):
+    assert main([*words(folder, "good", "bad"), "--table-format", "markdown"]) == 0
+    (header,) = (line for line in capsys.readouterr().out.splitlines() if "| ranker" in line)
+    assert header == "| ranker | ndcg@5 | map |"

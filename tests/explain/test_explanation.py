@@ -301,3 +301,19 @@ def test_importances_of_columns_without_names_are_numbered(data):
     ranker = rankgrove.MART(n_estimators=3, random_state=0).fit(data.X, data.y, qid=data.qid)
     shuffled = ranker.named_importances("permutation", X=data.X, y=data.y, qid=data.qid)
     assert sorted(shuffled.index) == [f"f{j}" for j in range(1, 9)]
+
+
+def test_the_title_of_two_documents_says_which_ranks_above():
+    data = make_ranking(2, docs_per_query=8, seed=0)
+    found = rankgrove.MART(n_estimators=5, random_state=0).fit(data).explain(data)
+    best, worst = int(found.scores.argmax()), int(found.scores.argmin())
+    assert " ranks above " in found.compare(best, worst).title
+    assert " ranks below " in found.compare(worst, best).title
+    assert " has the same score as " in found.compare(best, best).title
+
+
+def test_a_query_of_documents_without_queries_says_how_to_give_them():
+    data = make_ranking(2, docs_per_query=8, seed=0)
+    found = rankgrove.MART(n_estimators=2, random_state=0).fit(data).explain(data.X)
+    with pytest.raises(DataError, match=r"no query 3: explain\(X, qid=...\) takes them"):
+        found.query(3)

@@ -37,6 +37,7 @@ from rankgrove.errors import DataError
 
 if TYPE_CHECKING:
     from rankgrove.data.core.dataset import Dataset
+    from rankgrove.logs.reading import LogTable
     from rankgrove.metrics.evaluation import Evaluation
 
 EXAMPLES = """\
@@ -121,14 +122,15 @@ def _evaluate_rows(arguments: argparse.Namespace) -> tuple[Evaluation, dict[str,
 
 
 def _refuse_data(path: str) -> None:
-    """Refuse LETOR text in the place of scores."""
+    """Refuse LETOR text and qrels in the place of scores."""
     from rankgrove.data.reading.byte_stream import open_bytes
+    from rankgrove.logs import qrels
 
     if path == "-" or not file_path(path).is_file():
         return
     with open_bytes(file_path(path)) as stream:
-        first_line = stream.peek(1 << 12).split(b"\n", 1)[0]
-    if b" qid:" in first_line:
+        head = stream.peek(1 << 12)
+    if b" qid:" in head.split(b"\n", 1)[0] or qrels.recognises(head, file_path(path)):
         raise DataError(f"{path} holds judged data, not scores: the scores come first, then DATA")
 
 
@@ -197,6 +199,19 @@ def _is_run(arguments: argparse.Namespace) -> bool:
         return qrels.recognises(stream.peek(1 << 12), judged)
 
 
+def _read_scored(path: str) -> LogTable:
+    """Read a run; a table without scores may be the judgments, in the wrong place."""
+    from rankgrove.logs import read_run
+
+    columns = _columns_of(file_path(path))
+    if columns and "score" not in map(str.lower, columns):
+        shown = ", ".join(map(repr, columns[:20]))
+        raise DataError(
+            f"{path}: no column 'score' among {shown}: the scores come first, then the judgments"
+        )
+    return read_run(path)
+
+
 def _evaluate_run(arguments: argparse.Namespace) -> tuple[Evaluation, dict[str, Any]]:
     """Evaluate a run against judgments: documents are matched by their ids."""
     from rankgrove.logs import read_judgments
@@ -205,8 +220,9 @@ def _evaluate_run(arguments: argparse.Namespace) -> tuple[Evaluation, dict[str, 
 
     if len(arguments.data) != 1:
         raise ValueError(f"a run is measured against one file of judgments, not {arguments.data}")
+    ranked = _read_scored(arguments.scores)
     judged = read_judgments(arguments.data[0], **judgment_options(arguments))
-    matched = match_run(judged, arguments.scores, arguments.absent_queries or "zero")
+    matched = match_run(judged, ranked, arguments.absent_queries or "zero")
     result = evaluate_run(
         matched,
         metrics=arguments.metrics or DEFAULT_METRICS,

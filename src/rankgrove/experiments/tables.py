@@ -251,16 +251,13 @@ FORMATS: dict[str, Callable[..., str]] = {"markdown": as_markdown, "latex": as_l
 
 
 def _main_table(comparison: ComparisonResults, data: str) -> TextTable:
-    columns = ["ranker", *comparison.short_names.values(), "fit s", "µs/doc", "MB"]
+    all_costs = _costs(comparison.results(data))
+    columns = ["ranker", *comparison.short_names.values(), *all_costs]
     rows: list[list[str]] = []
     notes: list[str] = []
     leading: set[tuple[int, int]] = set()
-    for result in comparison.results(data):
-        costs = [
-            _number(result.fit_seconds, 2),
-            _number(result.score_microseconds, 2),
-            _number(None if result.peak_memory is None else result.peak_memory / 2**20, 0),
-        ]
+    for i, result in enumerate(comparison.results(data)):
+        costs = [texts[i] for texts in all_costs.values()]
         if result.failure:
             notes.append(f"{result.ranker} failed: {result.failure}")
             rows.append([result.ranker, *("failed" for _ in comparison.metrics), *costs])
@@ -279,6 +276,20 @@ def _main_table(comparison: ComparisonResults, data: str) -> TextTable:
     n_folds = len(comparison.folds(data))
     title = f"{data}: {counted(sizes, 'test query')} in {counted(n_folds, 'fold')}"
     return TextTable(title, columns, rows, notes, frozenset(leading))
+
+
+def _costs(results: Sequence[RankerResult]) -> dict[str, list[str]]:
+    """Return the columns of times and memory with the texts of all rows, without empty columns."""
+    columns: dict[str, tuple[list[float | None], int]] = {
+        "fit s": ([r.fit_seconds for r in results], 2),
+        "µs/doc": ([r.score_microseconds for r in results], 2),
+        "MB": ([None if r.peak_memory is None else r.peak_memory / 2**20 for r in results], 0),
+    }
+    return {
+        name: [_number(value, digits) for value in values]
+        for name, (values, digits) in columns.items()
+        if any(value is not None for value in values)
+    }
 
 
 def order_note(comparison: ComparisonResults, result: RankerResult) -> str:

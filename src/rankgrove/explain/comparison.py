@@ -50,10 +50,11 @@ class DocumentComparison:
     @property
     def title(self) -> str:
         """Title that names the higher and the lower document."""
-        word = "above" if self.first_score > self.second_score else "not above"
+        word = "ranks above" if self.first_score > self.second_score else "ranks below"
+        if self.first_score == self.second_score:
+            word = "has the same score as"
         return (
-            f"{self.first} ({self.first_score:.4f}) stands {word} "
-            f"{self.second} ({self.second_score:.4f})"
+            f"{self.first} ({self.first_score:.4f}) {word} {self.second} ({self.second_score:.4f})"
         )
 
     def plot(self, title: str | None = None) -> Drawing:

@@ -165,7 +165,10 @@ class Explanation:
         """Return the rows of a query by its id (or its id as text)."""
         if self.groups is None:
             if query is not None:
-                raise DataError(f"the documents have no query ids, so there is no query {query!r}")
+                raise DataError(
+                    f"the documents have no query ids, so there is no query {query!r}: explain(X, "
+                    "qid=...) takes them, and a Dataset has them"
+                )
             return np.arange(len(self.values))
         if query is None:
             if self.groups.n_queries != 1:
