@@ -153,7 +153,7 @@ std::shared_ptr<BinnedMatrix> bin_sparse_matrix(In<int64_t> starts, In<int32_t> 
   return bin_matrix(view, std::move(bins), row_numbers, n_rows, dense, n_threads);
 }
 
-// Bins of what `arrays` gave; nothing in it is trusted.
+// Bins from the arrays of `arrays`, none of which is trusted.
 std::shared_ptr<const Bins> bins_from_arrays(In<int64_t> offsets, In<float> cuts,
                                              In<uint8_t> has_missing, In<uint8_t> has_infinity,
                                              In<float> fill, In<uint8_t> categorical) {

@@ -50,7 +50,7 @@ const std::map<std::string, MetricKind> kMetricKinds = {
     {"expected-reciprocal-rank", MetricKind::kExpectedReciprocalRank},
     {"function", MetricKind::kFunction},
 };
-// What is drawn, and whether with replacement.
+// The unit that is drawn, and whether with replacement.
 const std::map<std::string, std::pair<SampleUnit, bool>> kSamplings = {
     {"queries", {SampleUnit::kQueries, false}},
     {"bootstrap-queries", {SampleUnit::kQueries, true}},

@@ -48,7 +48,7 @@ inline void require(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
 }
 
-// What a name stands for; else an error that lists the names.
+// The value of a name, or an error that lists the names.
 template <typename T>
 T named(const std::map<std::string, T>& values, const std::string& name, const char* what) {
   const auto found = values.find(name);

@@ -35,7 +35,7 @@ inline int64_t whole_field(nb::handle object, const char* name) {
   return number;
 }
 
-// The arrays of the ensemble, checked, and kept alive while they are looked at.
+// The arrays of the ensemble, checked, and kept alive while they are used.
 class EnsembleView {
  public:
   explicit EnsembleView(nb::handle ensemble)

@@ -6,7 +6,7 @@
 namespace rankgrove {
 namespace {
 
-constexpr double kWorkPerLook = 1e6;  // nanoseconds; a look at the clock costs some 30
+constexpr double kWorkPerCheck = 1e6;  // nanoseconds; reading the clock costs some 30
 constexpr auto kPause = std::chrono::milliseconds(50);
 
 std::atomic<InterruptCheck> interrupt_check{nullptr};
@@ -20,7 +20,7 @@ void note_work(double nanoseconds) {
   thread_local double work = 0.0;
   thread_local Clock::time_point asked{};
   work += nanoseconds;
-  if (work < kWorkPerLook) return;
+  if (work < kWorkPerCheck) return;
   work = 0.0;
   const Clock::time_point now = Clock::now();
   if (now - asked < kPause) return;

@@ -40,7 +40,7 @@ struct LargePageAllocator {
     }
   }
 
-  // What is resized is not set to zero.
+  // New elements of a resized vector are not initialised.
   template <typename U>
   void construct(U* place) {
     ::new (static_cast<void*>(place)) U;

@@ -153,7 +153,7 @@ void ThreadPool::leave(Job& job) {
   left_.notify_all();
 }
 
-// Starts what is missing; where the system refuses a thread, the work is done by fewer.
+// Starts the missing workers; if the system refuses a thread, fewer do the work.
 void ThreadPool::start_workers(int wanted) {
   const SignalsBlocked blocked;
   try {

@@ -14,7 +14,7 @@
 
 namespace rankgrove {
 
-// Sanitizers watch the borders of what malloc gives out, not of mapped pages.
+// Sanitizers check the bounds of memory from malloc, not of mapped pages.
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
 #define RANKGROVE_REMAP_PAGES
 #endif
@@ -35,7 +35,7 @@ class MemoryBlock {
   void* data() const { return data_; }
   size_t bytes() const { return bytes_; }
 
-  // Keeps what fits; what is new is not initialised.
+  // Keeps the bytes that fit; new ones are not initialised.
   void resize(size_t bytes);
 
  private:

@@ -29,10 +29,10 @@ struct JsonRows {
   JsonProblem problem = JsonProblem::kNone;
   int64_t row = -1;
   int64_t column = -1;
-  std::string text;  // the beginning of what stands there
+  std::string text;  // the beginning of the text there
 };
 
-// Reads the member "rows" of a JSON object, and says what is wrong with it. Returns false if the
+// Reads the member "rows" of a JSON object, or describes its first error. Returns false if the
 // text is not an object of a few keys and values; a reader of all JSON then finds the mistake.
 // Nothing but the rows and the keys is checked: the caller must parse the rest.
 bool read_json_rows(std::string_view text, int64_t max_rows, JsonRows& found);

@@ -14,8 +14,8 @@ constexpr int64_t kPartBytes = 256 * 1024;
 constexpr double kNanosecondsPerByte = 1.0;  // of parsing; counting rows takes a tenth
 constexpr int64_t kMaxExpected = 1 << 16;
 constexpr int64_t kShownBytes = 40;
-// A matrix larger than this, and than so many times its text, is more likely a wrong feature number
-// than meant; whoever means it declares the number of features.
+// A matrix larger than this, and larger than its text by this ratio, is probably due to a wrong
+// feature number; the caller can declare the number of features.
 constexpr int64_t kSuspiciousBytes = int64_t{1} << 30;
 constexpr int64_t kSuspiciousRatio = 1000;
 

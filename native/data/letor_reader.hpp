@@ -46,7 +46,7 @@ class LetorReader {
   // Reads whole lines of `text` and returns the number of bytes used, or -1 if problem() says why
   // not. `last`: no text follows, so the last line needs no newline.
   int64_t feed(std::string_view text, bool last, int n_threads);
-  // Counts lines from here on: the next piece follows so many lines.
+  // Starts to count lines: this many precede the next piece.
   void start_after(int64_t n_lines) { n_lines_ = n_lines; }
 
   const LetorProblem& problem() const { return problem_; }

@@ -43,7 +43,7 @@ WorkerGone lost(const Peer& peer, const std::string& why) {
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
-// Sends what the socket takes; false if the peer is lost.
+// Sends as much as the socket accepts; false if the peer is lost.
 bool advance(Outgoing& frame) {
   while (!frame.done()) {
     constexpr size_t kHead = sizeof(FrameHeader);
@@ -80,7 +80,8 @@ void check_header(const Incoming& frame) {
                                      " was due");
 }
 
-// Throws what an abort frame tells. A worker that speaks of itself is known by its connection.
+// Throws the error of an abort frame. The address of a worker that reports itself is that of its
+// connection.
 [[noreturn]] void throw_abort(const Incoming& frame) {
   const std::string& payload = frame.payload;
   int32_t rank = -1;

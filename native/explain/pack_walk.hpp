@@ -11,7 +11,7 @@
 
 namespace rankgrove {
 
-// What the rows of a pack have been given so far, group by group of four rows.
+// The effects on the rows of a pack so far, in groups of four rows.
 struct PackEffects {
   Lanes64* features;  // [feature * n_groups + group]
   Lanes64* pairs;     // [pair_index * n_groups + group], or null

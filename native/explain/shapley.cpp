@@ -19,7 +19,7 @@ constexpr size_t kMostScratch = size_t{1} << 26;  // bytes, of a pack's way thro
 constexpr int64_t kJobRows = 128;                 // that share the layout of a tree
 constexpr int64_t kPairJobRows = 32;              // there are many pairs of features to hold
 
-// What it takes to explain a tree that has splits.
+// A tree with splits, and the cost of explaining it.
 struct PlannedTree {
   int32_t number;
   int32_t output;
@@ -164,8 +164,8 @@ class Pack {
   LaneBuffer<Lanes64> pair_sums_;
 };
 
-// What a thread works with, from job to job.
-struct Workshop {
+// The buffers of a thread, reused from job to job.
+struct Workspace {
   TreeProgram program;
   PackWalk walk;
 };
@@ -212,8 +212,8 @@ void add_shapley_values(const CountedEnsemble& ensemble, const MissingPolicy& po
   const int64_t entry_size = pairs ? n_features * n_features : n_features;
   const int64_t row_size = ensemble.n_outputs() * entry_size;
 
-  // Adds what the trees first .. last - 1 of the plan give to the rows of a job.
-  const auto explain = [&](int64_t job, size_t first, size_t last, Workshop& workshop) {
+  // Adds the values of the trees first .. last - 1 of the plan to the rows of a job.
+  const auto explain = [&](int64_t job, size_t first, size_t last, Workspace& workspace) {
     const int64_t first_row = job * plan.job_rows;
     const auto n_rows = static_cast<int32_t>(std::min(plan.job_rows, matrix.n_rows - first_row));
     std::vector<float> tile(static_cast<size_t>(columns.size()) * Columns::kTileRows);
@@ -225,8 +225,8 @@ void add_shapley_values(const CountedEnsemble& ensemble, const MissingPolicy& po
     }
     for (size_t t = first; t < last; ++t) {
       const PlannedTree& tree = plan.trees[t];
-      workshop.program.lay_out(tree.number, plan.quadratures[tree.n_points]);
-      for (Pack& pack : packs) pack.explain(workshop.program, tree, workshop.walk);
+      workspace.program.lay_out(tree.number, plan.quadratures[tree.n_points]);
+      for (Pack& pack : packs) pack.explain(workspace.program, tree, workspace.walk);
     }
     for (Pack& pack : packs) pack.write();
   };
@@ -236,8 +236,10 @@ void add_shapley_values(const CountedEnsemble& ensemble, const MissingPolicy& po
     const auto [last, job_time] = plan.run_from(first);
     parallel_for(
         n_jobs, n_threads, job_time,
-        [&] { return Workshop{TreeProgram(ensemble, columns), PackWalk()}; },
-        [&, last = last](int64_t job, Workshop& workshop) { explain(job, first, last, workshop); });
+        [&] { return Workspace{TreeProgram(ensemble, columns), PackWalk()}; },
+        [&, last = last](int64_t job, Workspace& workspace) {
+          explain(job, first, last, workspace);
+        });
     first = last;
   }
   if (!pairs) return;

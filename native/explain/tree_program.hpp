@@ -3,7 +3,7 @@
 //
 // z of an edge is the share of documents that pass it and those of its feature above it on the
 // path; f = t + (1 - t) z is its factor for a row that passes them too, and (1 - t) z for one that
-// does not. See shapley.hpp for what they are good for.
+// does not. shapley.hpp explains their use.
 #pragma once
 
 #include <cstdint>

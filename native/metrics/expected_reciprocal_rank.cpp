@@ -47,9 +47,9 @@ double ExpectedReciprocalRank::expected_value(int64_t, const RankedQuery& ranked
     end = ranked.block_end(begin);
     const double* block = values.data() + begin;
     const int64_t m = end - begin;
-    const bool worthless = std::all_of(block, block + m, [](double w) { return w == 0; });
-    if (worthless) continue;
-    // Ranks deep in a long block hardly matter: look at more of them only while they do.
+    const bool all_zero = std::all_of(block, block + m, [](double w) { return w == 0; });
+    if (all_zero) continue;
+    // Ranks deep in a long block hardly matter: more of them are computed only while they do.
     const int64_t wanted = std::min(end, depth) - begin;
     int64_t size = std::min<int64_t>(wanted, 256);
     mean_subset_products(block, m, size, passes);

@@ -179,7 +179,7 @@ inline double ideal_dcg(const double* gains, int64_t n, const double* discount, 
   return discounted_sum(scratch.data(), discount, static_cast<int64_t>(scratch.size()));
 }
 
-// What becomes of documents of equal score.
+// How documents of equal score are ranked.
 enum class TieRule {
   kInput,    // in the order of the data
   kAverage,  // the mean of the metric over all their orders
@@ -187,14 +187,14 @@ enum class TieRule {
   kBest,     // higher value first
 };
 
-// What becomes of a cut-off k when a query has fewer than k documents.
+// The meaning of a cut-off k for a query with fewer than k documents.
 enum class ShortRule {
   kPad,   // the missing documents count as irrelevant
   kCut,   // k becomes the number of documents
   kZero,  // the value is 0
 };
 
-// What all metrics of ranked lists share.
+// Rules that all metrics of ranked lists share.
 struct ListRules {
   int64_t k = kWholeList;
   TieRule ties = TieRule::kInput;

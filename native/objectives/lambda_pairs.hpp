@@ -24,7 +24,7 @@
 
 namespace rankgrove {
 
-// Arrays in rank order are readable and writable up to a multiple of so many documents.
+// Arrays in rank order are readable and writable up to a multiple of this many documents.
 constexpr size_t kPairBlock = 8;
 
 // The pairs of a document with all documents below it.

@@ -17,7 +17,7 @@ namespace {
 constexpr double kDeepest = 600.0;
 // Flattest curvature that a leaf's step divides by.
 constexpr double kLeastCurvature = 1e-10;
-// Queries of which a thread takes so many parts, each with sums of its own.
+// Number of blocks into which queries are divided, each with sums of its own.
 constexpr int64_t kBlocks = 64;
 constexpr double kNanosecondsPerPlace = 5.0;  // of a document in a permutation
 

@@ -14,8 +14,8 @@ constexpr int64_t kBlock = 1024;
 constexpr double kNanosecondsPerError = 2.0;  // of a document
 constexpr double kNanosecondsPerClass = 8.0;  // of a document in a class
 
-// Calls body(first document, number of documents) for consecutive blocks of documents, each of
-// which costs so many nanoseconds.
+// Calls body(first document, number of documents) for consecutive blocks of documents; a
+// document costs `nanoseconds`.
 template <typename Body>
 void for_each_block(int64_t n, int n_threads, double nanoseconds, Body&& body) {
   parallel_for((n + kBlock - 1) / kBlock, n_threads, nanoseconds * kBlock, [&](int64_t block) {

@@ -30,7 +30,7 @@ struct Queries {
 
 // Calls body(query, scratch) for every query; each thread has one scratch, made by make_scratch().
 // A body writes only to its query's rows, so results do not depend on n_threads. `nanoseconds` is
-// about what a document costs.
+// about the cost of a document.
 template <typename MakeScratch, typename Body>
 void for_each_query(const Queries& queries, int n_threads, double nanoseconds,
                     MakeScratch&& make_scratch, Body&& body) {

@@ -33,8 +33,8 @@ void yetiloss_gradients(const Queries& queries, const double* scores, const floa
 void perturbed_rankings(const Queries& queries, const double* scores, int64_t n_permutations,
                         uint64_t seed, uint64_t iteration, int n_threads, int32_t* orders);
 
-// And the gradients of the same rankings: changes holds at the row of rank r what the metric gains
-// by the document there being above its lower neighbour; the last row of a query is not read.
+// The gradients of the same rankings. changes[row of rank r] is the gain of the metric because the
+// document at rank r is above its lower neighbour; the last row of a query is not read.
 void ranked_change_gradients(const Queries& queries, const double* scores, const double* changes,
                              const double* weight, int64_t n_permutations, uint64_t seed,
                              uint64_t iteration, int n_threads, float* gradients, float* hessians);

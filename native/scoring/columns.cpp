@@ -33,7 +33,7 @@ uint32_t key_of_category(V value) {
 }
 
 #if RANKGROVE_X86
-// What read<float> gives, for n values.
+// The same as read<float>, for n values.
 RANKGROVE_SIMD void read_values(const float* values, int32_t n, float up_to, float missing,
                                 float* out) {
   for (int32_t i = 0; i < n; ++i) out[i] = read<float>(values[i], up_to, missing);

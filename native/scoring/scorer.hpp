@@ -28,8 +28,8 @@ class Scorer {
   Scorer(const EnsembleArrays& ensemble, const MissingPolicy& policy, ScoringMethod method,
          int32_t vector_bits);
 
-  // Fills scores[row * n_outputs + output]. With `go_on`, the trees' values are added to what is
-  // there, as if the trees that gave it came before these.
+  // Fills scores[row * n_outputs + output]. With `go_on`, the trees' values are added to the
+  // scores, as if these came from earlier trees of the model.
   template <typename T>
   void predict(const StridedRows<T>& matrix, int n_threads, bool go_on, double* scores) const;
 

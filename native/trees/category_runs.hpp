@@ -24,7 +24,7 @@ struct CategoryRules {
   double smoothing = 3.0;     // s above
   double l2 = 10.0;           // times h: added to that of the gain, if categories are put together
   int32_t max_listed = 1024;  // most categories of a split's set
-  int32_t max_onehot = 4;     // up to so many categories, each is tried alone against all others
+  int32_t max_onehot = 4;     // up to this many categories, each is tried alone against all others
   int64_t min_samples = 30;   // least rows of a category in a set
   double penalty = 1.0;       // of the gain that chance gives to a set
 };

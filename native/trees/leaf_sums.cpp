@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kBlock = 8192;
 constexpr double kNanosecondsPerRow = 2.0;
 
-// What decides the value of a leaf, as integers.
+// The sums that determine the value of a leaf, as integers.
 struct LeafSums {
   int64_t gradient = 0, hessian = 0, rows = 0;
 

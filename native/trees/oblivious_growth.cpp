@@ -56,7 +56,7 @@ Split ObliviousGrowth::best_rule(const std::vector<LevelNode>& level, int32_t de
   return best_offers(state_.share, *state_.binned->bins, {best})[0].split;
 }
 
-// By what the best rules of features are compared: their gains, unless noise is wanted.
+// The value by which the best rules of features are compared: their gain, unless noise is wanted.
 double ObliviousGrowth::preference(const std::vector<LevelNode>& level, int32_t depth,
                                    const Split& split) const {
   if (!state_.noise || !split.found()) return split.gain;

@@ -48,7 +48,7 @@ inline int64_t packed_word(const GradientSums& sums) {
   return sums.gradient * (int64_t{1} << kHessianBits) + sums.hessian;
 }
 
-// What words mean.
+// The units of the fields of a word.
 struct GradientUnits {
   double gradient_unit = 1.0;  // real value of 1 in the gradient field
   double hessian_unit = 1.0;

@@ -20,7 +20,7 @@ struct RoughUnits {
 
 constexpr double kRoughError = 0x1p-20;  // relative: 13 roundings of 2^-24 each
 constexpr double kMostRoughL2 = 0x1p60;  // beyond it, products could overflow
-constexpr float kNoRough = -std::numeric_limits<float>::infinity();  // of what is no split
+constexpr float kNoRough = -std::numeric_limits<float>::infinity();  // of an impossible split
 constexpr int32_t kRoughBlock = 32;
 
 constexpr int32_t n_rough_blocks(int32_t n) { return (n + kRoughBlock - 1) / kRoughBlock; }

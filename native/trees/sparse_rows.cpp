@@ -44,7 +44,7 @@ SparseRows::SparseRows(const BinnedMatrix& binned, const HistogramLayout& layout
                });
 }
 
-// A code that stands for a missing value where the training data had none has no bin.
+// A code for missing values has no bin if the training data had no missing value.
 template <typename Code>
 void SparseRows::fill_group(const BinnedMatrix& binned, Group& group) const {
   const SparseColumns& sparse = binned.sparse;

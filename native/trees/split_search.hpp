@@ -51,8 +51,8 @@ struct SplitRules {
   bool missing_branch = false;   // missing values are a child of their own
 };
 
-// What a search knows of a node: its sums, the range its answer must keep to, and the noise with
-// which its splits are compared.
+// The data of a node for a search: its sums, the range of its value, and the noise with which its
+// splits are compared.
 struct NodeSums {
   GradientSums total;
   int64_t n_rows = 0;  // of all workers
@@ -93,9 +93,9 @@ class SplitSearch {
   // all.
   double gain_bound(int32_t feature, const NodeBins& bins, const NodeSums& node) const;
 
-  // Adds to scores[bin], for missing values to the right and to the left, what splitting this node
-  // there would score (both children together; an impossible split scores what the node does).
-  // Both arrays have n_bins entries; the last one splits missing values from all others.
+  // Adds to scores[bin], for missing values on the right and on the left, the score of both
+  // children if this node is split there; for an impossible split, the score of the node. Both
+  // arrays have n_bins entries; the last one splits missing values from all others.
   void add_level_scores(int32_t feature, const NodeBins& bins, double* right_scores,
                         double* left_scores) const;
 

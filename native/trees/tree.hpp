@@ -5,7 +5,7 @@
 // and feature = -1. A row goes left if its value <= threshold, or if it is missing (NaN) and
 // missing_left is 1; at a node with a set of categories, if its category is in the set (the
 // threshold is then 0 and means nothing), or if it is missing and missing_left is 1. `value` of an
-// inner node is what the node would answer as a leaf.
+// inner node is its value as a leaf.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct Tree {
   std::vector<float> gain;     // improvement of the split's criterion; 0 for a leaf
   CategorySets categories;
 
-  // The gain as it is stored: what is too large for it counts as the largest number.
+  // The gain as it is stored: a gain that is too large becomes the largest number.
   static float finite_gain(double gain) {
     return static_cast<float>(
         std::min(gain, static_cast<double>(std::numeric_limits<float>::max())));

@@ -38,7 +38,7 @@ TreeGrower::TreeGrower(std::shared_ptr<const BinnedMatrix> binned, GrowOptions o
       node_growth_(state_, histograms_, search_),
       oblivious_growth_(state_, histograms_, search_) {}
 
-// What a tree costs, as far as it can be estimated beforehand: its first histogram, and searches.
+// The cost of a tree as far as it can be estimated beforehand: its first histogram, and searches.
 double TreeGrower::tree_nanoseconds(int64_t n_rows) const {
   const double n_searches =
       std::min<double>(state_.options.max_leaf_nodes, static_cast<double>(n_rows));

@@ -5,7 +5,7 @@
 namespace rankgrove::forests {
 namespace {
 
-// So many ones fit a byte, so that a vector register counts in all of its bytes.
+// This many ones fit a byte: a vector register counts in all of its bytes.
 constexpr int64_t kBlock = 255;
 
 }  // namespace

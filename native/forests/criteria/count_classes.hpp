@@ -6,7 +6,7 @@
 
 namespace rankgrove::forests {
 
-// Up to so many classes, a pass over the documents per class is faster than one for all.
+// Up to this many classes, a pass over the documents per class is faster than one for all.
 inline constexpr int32_t kFewClasses = 8;
 
 // counts[c] += number of documents of class c, for c < n_classes.

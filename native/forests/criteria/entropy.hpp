@@ -36,7 +36,7 @@ struct Entropy : Sums {
     }
   }
 
-  // What no split of these documents can score more than, but for rounding.
+  // An upper bound of the scores of splits of these documents, except for rounding.
   double perfect_score(const NodeRows&, const typename Sums::Cell* total) const {
     return -1e-12 * this->weight(total);
   }

@@ -25,14 +25,14 @@ struct OfClasses {
 
   static CriterionTable table(const ForestTargets&, int64_t /*largest_node*/) { return {}; }
 
-  // Nodes with at most so many documents have cheaper sums than larger ones.
+  // Nodes with at most this many documents have cheaper sums than larger ones.
   static int64_t most_in_small_nodes(const ForestTargets& targets) {
     if (targets.weight.empty() && targets.n_classes() == 3) return PackedCounts<3>::kMostDocuments;
     if (targets.weight.empty() && targets.n_classes() == 5) return PackedCounts<5>::kMostDocuments;
     return std::numeric_limits<int64_t>::max();
   }
 
-  // Whether a row that was drawn several times may be listed once, in trees of so many documents.
+  // Whether a row that was drawn several times may be listed once, in trees of this many documents.
   static bool counts_repeats(const ForestTargets&, int64_t /*n_documents*/) { return false; }
 
   // Calls visitor(criterion) with the criterion for nodes with at most `most_documents`.

@@ -1,10 +1,10 @@
 // Splits of a small node by 16 features at once, a lane of a vector each: the documents are sorted
-// by all these features in the same steps (Batcher's merge exchange, which does not look at the
-// numbers it sorts).
+// by all these features in the same steps (Batcher's merge exchange, whose steps do not depend
+// on the numbers).
 //
-// What a document brings to the sums travels with its code, in the lower half of a 16-bit key: the
-// number of times it was drawn, in 3 bits, and the sum of its targets, in 5, counted from the least
-// target of the node.
+// The term of a document in the sums is stored with its code, in the lower half of a 16-bit key:
+// the number of times it was drawn, in 3 bits, and the sum of its targets, in 5, counted from the
+// least target of the node.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ struct Gini : Sums {
     return n > 0 ? squares / n : 0.0;
   }
 
-  // What no split of these documents can score more than, but for rounding.
+  // An upper bound of the scores of splits of these documents, except for rounding.
   double perfect_score(const NodeRows&, const typename Sums::Cell* total) const {
     return (1 - 1e-12) * this->weight(total);
   }

@@ -41,7 +41,7 @@ RANKGROVE_SIMD bool may_score_more(PackedFields fields, uint64_t* left, int64_t 
   const auto n_documents = static_cast<double>(total >> fields.sum_bits);
   const double sum = static_cast<double>(total & mask) * fields.step;
   const double sum_factor = n_documents * fields.step;
-  // What a is rounded by changes a score by less than this part of T^2.
+  // The rounding of a changes a score by less than this part of T^2.
   constexpr double kSlack = 0x1p-46;
   const double bound = n_documents * (score - kSlack * sum * sum) - sum * sum;
   if (!(bound > 1e-280 && n_documents * sum < 1e150)) return true;

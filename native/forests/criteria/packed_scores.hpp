@@ -8,7 +8,7 @@ namespace rankgrove::forests {
 // How a 64-bit word holds a number of documents and a sum of targets.
 struct PackedFields {
   int sum_bits;  // the lowest; the rest counts
-  double step;   // that one unit of the sum stands for
+  double step;   // value of one unit of the sum
 };
 
 // Scores of both children for n candidate splits, given the packed sums of their left sides, which

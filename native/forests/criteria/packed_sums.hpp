@@ -6,8 +6,8 @@
 //   PackedReals       the same for any targets, as whole multiples of a small step: for nodes of up
 //                     to 65,535 documents
 //
-// They answer what the sums of class_counts.hpp answer. The last two count a row as many times as
-// it was drawn.
+// They have the interface of the sums of class_counts.hpp. The last two count a row as many times
+// as it was drawn.
 #pragma once
 
 #include <algorithm>
@@ -124,8 +124,8 @@ struct PackedTargets : PackedWord {
     }
     add_left_items(items(), codes, documents.n, split, missing_bin, cell);
   }
-  // What the documents bring to sums of several features at once, as far as they are small
-  // enough; targets count from `least`.
+  // The terms of the documents in sums of several features at once, if they are small enough;
+  // targets count from `least`.
   bool lane_items(const NodeRows& documents, std::vector<uint8_t>& items, uint64_t& least) const {
     least = kSumMask;
     for (int32_t c = 0; c < n_classes; ++c) {
@@ -180,7 +180,7 @@ struct PackedReals : PackedWord {
     }
     squared_steps = static_cast<double>(squares);
   }
-  // The step of a node with so many documents, whose targets lie between low and high.
+  // The step of a node with this many documents, whose targets lie between low and high.
   void start(double lowest, double highest, int64_t n_documents) {
     const int count_bits = std::bit_width(static_cast<uint64_t>(n_documents));
     const int target_bits = std::min(52, 64 - 2 * count_bits);

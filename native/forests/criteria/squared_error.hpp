@@ -35,7 +35,7 @@ struct SquaredError : Sums {
     return forests::may_score_more(this->fields(), left, n, total, score);
   }
 
-  // What no split of these documents can score more than, but for rounding.
+  // An upper bound of the scores of splits of these documents, except for rounding.
   double perfect_score(const NodeRows& documents, const typename Sums::Cell*) const {
     return (1 - 1e-12) * this->squares(documents);
   }

@@ -55,7 +55,7 @@ void transpose(const BinnedMatrix& binned, LargeVector<Code>& rows, int n_thread
   });
 }
 
-// The code that many rows have, of those that are looked at; -1 if there is none.
+// The code that many rows of a sample have; -1 if there is none.
 int32_t usual_code(const BinnedMatrix& binned, int32_t f) {
   constexpr int64_t kRows = 1024;
   constexpr double kMany = 0.4;

@@ -9,7 +9,7 @@
 
 namespace rankgrove::forests {
 
-// What a listwise metric does with the documents of a query.
+// How a listwise metric is computed from the documents of a query.
 enum class MetricKind {
   kPosition,  // scale[q] * sum over ranks r of discount(r) * gain(document): see query_response.hpp
   kAveragePrecision,  // these three: see block_metrics.hpp
@@ -40,7 +40,7 @@ struct ListwiseMetric {
   std::vector<double> cumulative;  // sum of the discounts of the first r ranks, r = 0 .. longest
   std::vector<double> scale;       // of each query: its weight / ideal DCG, 0 where that is 0
   std::vector<double> weight;      // of each query in the mean
-  // Of the kind kFunction: the value of each ranking, and whether it depends on more than the
+  // For kFunction: the value of each ranking, and whether it depends on more than the
   // order of the scores.
   std::function<void(const QueryRankings&, std::vector<double>&)> evaluate;
   bool reads_scores = false;
@@ -51,15 +51,15 @@ struct ForestTargets {
   std::vector<uint8_t> label;       // class of each row; empty if targets are not classes
   std::vector<double> class_value;  // target of each class
   std::vector<double> weight;       // of each row; empty if all weigh the same
-  // What sums of weights, of weight x target and of weight x target^2 are rounded to, term by term,
-  // if they are to be exact.
+  // The grids to which the terms of sums of weights, of weight x target and of weight x target^2
+  // are rounded, if the sums must be exact.
   SumGrid weight_grid, target_grid, square_grid;
   ListwiseMetric metric;  // for listwise splits; empty without
 
   int32_t n_classes() const { return static_cast<int32_t>(class_value.size()); }
   bool has_classes() const { return !class_value.empty(); }
 
-  // Number and mean target of unweighted documents, of which so many are of each class; tells
+  // Number and mean target of unweighted documents with these numbers of each class; returns
   // whether all targets are equal.
   bool summarise(const uint32_t* class_counts, int64_t& n_documents, double& mean) const {
     double sum = 0;

@@ -1,6 +1,6 @@
-// Terms of sums as whole multiples of a power of two, so few bits long that sums of all of them are
-// exact: they have the same bits in any order, on any number of workers. What is rounded off, the
-// rest, can be added up beside them.
+// Terms of sums as whole multiples of a power of two, with so few bits that sums of all of them are
+// exact: they have the same bits in any order, on any number of workers. The rests of the
+// rounding can be added up separately.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class SumGrid {
   double value(int64_t units) const { return static_cast<double>(units) / per_unit_; }
   double unit() const { return 1 / per_unit_; }
 
-  // What rounding has taken from a term, and the sum with the rests of all its terms.
+  // The rest of a term that rounding removed, and the sum with the rests of all its terms.
   int64_t rest(double term) const {
     return static_cast<int64_t>((term - rounded(term)) * per_unit_ * rest_per_unit_);
   }
@@ -45,7 +45,7 @@ class SumGrid {
 
  private:
   int exponent_ = 0;
-  double shift_ = 0;     // 1.5 x 2^52 units: what is added to it loses the digits below a unit
+  double shift_ = 0;     // 1.5 x 2^52 units: a number added to it loses the digits below a unit
   double per_unit_ = 1;  // units of 1
   double rest_per_unit_ = 1;
 };

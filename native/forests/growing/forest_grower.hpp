@@ -14,11 +14,11 @@
 
 namespace rankgrove::forests {
 
-// What the criterion looks up for nodes of up to so many documents.
+// The lookup table of the criterion for nodes of up to this many documents.
 CriterionTable criterion_table(const ForestData& data, const ForestOptions& options,
                                int64_t largest_node);
 
-// Whether trees need a row once only, however often it was drawn: there is less to look at.
+// Whether trees need a row only once, however often it was drawn: they then have fewer rows.
 bool counts_repeats(const ForestData& data, const ForestOptions& options,
                     const ForestSample& sample, int64_t largest_node);
 

@@ -416,7 +416,7 @@ class ForestTreeGrower {
                      static_cast<Code>(data_.features.binned->missing_bin(feature))) != codes + n;
   }
 
-  // What a split that nobody chose has gained, for the importance of its feature.
+  // The gain of a split that was not chosen by gain, for the importance of its feature.
   double fall_of_squared_error(const WaitingNode& node, const WaitingNode& left,
                                const WaitingNode& right) const {
     const double total = squared_error_fall(node, left) + squared_error_fall(node, right);

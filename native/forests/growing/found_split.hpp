@@ -26,7 +26,7 @@ struct FoundSplit {
   int32_t n_nodes = 0;                                      // of the tree when the split was found
 };
 
-// The records lie in slots, which are used again; what is sorted is small.
+// The records lie in slots, which are reused; only small entries are sorted.
 class SplitQueue {
  public:
   // At most `most` splits will be popped.

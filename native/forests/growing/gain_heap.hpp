@@ -14,7 +14,7 @@ class GainHeap {
     int32_t node;
     int32_t place;  // where the user of the heap keeps what belongs to the leaf
 
-    // Of equals, the leaf that was made first is split first.
+    // Among equal gains, the leaf that was made first is split first.
     bool operator<(const Entry& other) const {
       return gain != other.gain ? gain < other.gain : node > other.node;
     }

@@ -2,7 +2,7 @@
 // document_bits.hpp). The nodes are those that the grower of the tree would make, depth-first.
 //
 // A node that has become much smaller than the block of documents that it is a part of gets a block
-// of its own, so that few of the bits that are looked at are those of documents elsewhere.
+// of its own, so that few of the bits that are read belong to other nodes.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ template <typename Code>
 class SmallTrees {
  public:
   // Whether trees of these data may be finished so. (A block has all features of its documents: if
-  // these are many, the few that nodes look at are gathered sooner.)
+  // there are many, gathering the few that nodes read is faster.)
   static bool fit(const ForestData& data, const NodeSplitter<Code>& splitter) {
     constexpr int32_t kMostFeatures = 256;
     return data.features.binned->n_features() <= kMostFeatures && sizeof(Code) == 1 &&
@@ -52,7 +52,7 @@ class SmallTrees {
     }
   }
 
-  // Nodes of up to so many documents are grown.
+  // Nodes of up to this many documents are grown.
   int64_t most_documents() const { return blocks_.front()->documents.most_documents(); }
 
   // Splits a node that is not pure, with these rows of these classes, and all below it.

@@ -1,10 +1,10 @@
 // Gains of a node's candidates by a metric that is a sum over blocks (block_metrics.hpp), summed up
 // query by query.
 //
-// What one child does to a query is independent of what the other does: the child above stands
-// before the blocks that it passes, the child below no longer does. A response is divided into a
+// The effects of the two children on a query are independent: the child above comes before the
+// blocks that it passes, the child below no longer does. A response is divided into a
 // near and a far part as in query_response.hpp; but it follows from which documents move, not from
-// the sum of their gains, and is found anew for every subset of a query's documents.
+// the sum of their gains, and is computed for every subset of a query's documents.
 #pragma once
 
 #include <algorithm>
@@ -253,7 +253,7 @@ class BlockGains {
             block.value - below_value_);
   }
 
-  // What blocks i .. own - 1 gain if the subset stands before them.
+  // The gains of blocks i .. own - 1 if the subset comes before them.
   void extend_above(int32_t i) {
     for (; above_done_ > i; --above_done_) {
       const TiedBlock& block = blocks_[above_done_ - 1];
@@ -264,7 +264,7 @@ class BlockGains {
     }
   }
 
-  // What blocks own + 1 .. i gain if the subset no longer stands before them.
+  // The gains of blocks own + 1 .. i if the subset no longer comes before them.
   void extend_below(int32_t i) {
     for (; below_done_ < i; ++below_done_) {
       const TiedBlock& block = blocks_[below_done_ + 1];

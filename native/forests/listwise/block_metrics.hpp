@@ -1,5 +1,5 @@
-// Metrics that are sums over the blocks of a query, where the part of a block depends on what it
-// holds, on its first rank and on one number that tells what stands before it.
+// Metrics that are sums over the blocks of a query, where the part of a block depends on its
+// documents, on its first rank and on one number that summarises the blocks before it.
 //
 // Documents of a block come in a random order; `value` is the expectation over all orders. A block
 // starts after s documents and holds m; ranks beyond k count nothing.

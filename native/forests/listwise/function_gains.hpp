@@ -121,7 +121,7 @@ class FunctionGains {
     add_ranking(move_at, begin, sweep.end);
   }
 
-  // What decides the ranking of a query under a candidate.
+  // Determines the ranking of a query under a candidate.
   struct Key {
     int32_t n_left = 0;
     int32_t left = 0;

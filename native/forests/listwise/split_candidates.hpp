@@ -72,7 +72,7 @@ class SplitCandidates {
     scores_.clear();
   }
 
-  // Whether it is time to look at the candidates so far, before there are more.
+  // Whether the candidates so far must be evaluated before more are added.
   bool full() const {
     return candidates_.size() >= kManyCandidates || move_at_.size() >= kManyMoves;
   }

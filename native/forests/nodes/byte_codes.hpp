@@ -9,10 +9,10 @@
 
 namespace rankgrove::forests {
 
-// From so many documents on, it is worth it to take them 16 at a time.
+// From this many documents on, taking them 16 at a time is faster.
 inline constexpr int64_t kByteVector = 16;
 
-// So many bytes behind the codes of a node may be read.
+// This many bytes behind the codes of a node may be read.
 inline constexpr int64_t kCodeSlack = 64;
 
 struct CountAndLabels {

@@ -97,7 +97,7 @@ class NodeCodes {
   bool row_by_row() const { return all_ != nullptr; }
 
   // Codes of up to `kLanes` features for each of n rows, side by side: out[i * kLanes + feature].
-  // What belongs to no feature repeats the first.
+  // Lanes without a feature repeat the first feature.
   template <int32_t kLanes>
   void gather_lanes(const int32_t* features, int32_t n_features, const int32_t* rows, int64_t n,
                     Code* out) const {
@@ -129,7 +129,8 @@ class NodeCodes {
  private:
   static constexpr int64_t kNear = 1024;  // the rows of a smaller node are in the cache
 
-  // Of a matrix with sparse columns. Rows mostly ascend: each is looked for behind the one before.
+  // For a matrix with sparse columns. Rows mostly ascend: each is searched from the previous one
+  // on.
   void gather_any(int32_t feature, const int32_t* rows, int64_t n, Code* out) const {
     if (!binned_.is_sparse(feature)) {
       const Code* column = binned_.column<Code>(feature);

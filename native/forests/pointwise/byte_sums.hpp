@@ -13,7 +13,7 @@ class ByteSums {
   // Whether this processor can; CodeTable has the same sums for every one.
   static bool available();
 
-  // So many codes more than there are may be written.
+  // This many codes may be written beyond the last one.
   static constexpr int64_t kPadding = 4;
 
   // Items of n documents, none of them 0, `total` altogether: writes the codes that there are and

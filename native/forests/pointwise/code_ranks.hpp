@@ -5,7 +5,7 @@
 
 namespace rankgrove::forests {
 
-// From so many documents on, a table of all codes is quicker.
+// With more documents, a table of all codes is faster.
 inline constexpr int64_t kMostRanked = 16;
 
 // How many documents each one follows in ascending order of codes, and of numbers where codes are

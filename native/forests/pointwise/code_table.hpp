@@ -16,8 +16,8 @@
 
 namespace rankgrove::forests {
 
-// The table is empty between two walks: a walk clears what it meets, so that a small node does not
-// pay for all bins. Packed sums have four tables, side by side, that take turns: a sum that was
+// The table is empty between two walks: a walk clears the bins that it visits, so a small node does
+// not pay for all bins. Packed sums have four tables, side by side, that take turns: a sum that was
 // just written is slow to read, and many columns have one code that is nearly everywhere.
 template <typename Code, typename Sums>
 class CodeTable {
@@ -80,7 +80,7 @@ class CodeTable {
   }
 
  private:
-  // Of few documents, which are brought in order.
+  // For few documents, which are sorted.
   static int32_t sums_by_rank(const Code* codes, const Item* items, int64_t n, int32_t* present,
                               Cell* left)
     requires kPacked

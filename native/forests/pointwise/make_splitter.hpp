@@ -11,7 +11,7 @@
 
 namespace rankgrove::forests {
 
-// `table` is the criterion's; the root has so many documents, and their weights add up to
+// `table` is the criterion's; the root has `n_documents`, and their weights add up to
 // `sample_weight`. Arguments must outlive the splitter.
 template <typename Code>
 std::unique_ptr<NodeSplitter<Code>> make_pointwise_splitter(const ForestData& data,

@@ -93,7 +93,7 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
   using Cell = typename CriterionOf::Cell;
   using Item = typename CriterionOf::Item;
 
-  // Of scores, against those that no split reaches.
+  // Tolerance for comparing scores with their upper bound.
   static constexpr double kRounding = 1e-9;
 
   // Whether the criterion scores many thresholds at once.
@@ -142,10 +142,10 @@ class PointwiseSplitter final : public NodeSplitter<Code> {
     return true;
   }
 
-  // What visit_drawn_features does, in bunches of features.
+  // The same as visit_drawn_features, for several features at once.
   void find_in_lanes(double perfect, Random& random) {
     constexpr int32_t kLanes = FeatureLanes::kLanes;
-    // Features that gain about as much as the best one are looked at closely.
+    // Features with about the gain of the best one are searched exactly.
     constexpr double kClose = 1 - 1e-4;
     const int64_t n = documents_.n;
     draw_.start();

@@ -219,7 +219,7 @@ void HistogramSearch::keep_if_better(double score, const NodeSplit& split, int32
   if (new_feature) keep_entries();
 }
 
-// Keeps what is asked of the best feature later.
+// Keeps the entries of the best feature, which are needed later.
 void HistogramSearch::keep_entries() {
   const int32_t missing = data_.features.binned->missing_bin(best_.feature);
   best_some_missing_ = codes_.back() == missing;

@@ -19,7 +19,7 @@ struct SharedSplit {
   enum class Kind : int32_t {
     kNone,  // the node is a leaf
     kFound,
-    kMore,  // all features so far are constant: more must be looked at
+    kMore,  // all features so far are constant: more must be searched
   };
   Kind kind = Kind::kNone;
   NodeSplit split;
@@ -83,7 +83,7 @@ class HistogramSearch {
   const OpenNode* node_ = nullptr;
   bool own_steps_ = false;
   const int64_t* squares_ = nullptr;
-  const int64_t* feature_cells_ = nullptr;  // of the next feature that is looked at
+  const int64_t* feature_cells_ = nullptr;  // of the next feature to search
   bool splittable_ = false;
   double node_score_ = 0, best_score_ = 0, perfect_ = 0, missing_score_ = 0;
   std::vector<int64_t> total_, left_, right_, missing_;

@@ -18,10 +18,10 @@ struct OpenNode {
   uint64_t key = 0;            // of its random stream
   int64_t begin = 0, end = 0;  // rows of this worker
   NodeSummary all;             // of all workers
-  int32_t n_constant = 0;      // of the features drawn first, so many have one code in the node
-  int32_t n_drawn = 0;         // features that are looked at
+  int32_t n_constant = 0;      // number of the features drawn first that have one code in the node
+  int32_t n_drawn = 0;         // features that were drawn
 
-  int32_t n_looked_at() const { return n_drawn - n_constant; }
+  int32_t n_searched() const { return n_drawn - n_constant; }
 };
 
 // Whether the sums of a node's targets are counted in steps of its own (see PackedReals).

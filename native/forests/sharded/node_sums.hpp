@@ -18,7 +18,7 @@ struct ShardRows {
   uint32_t times_of(int32_t row) const { return times.empty() ? 1 : times[row]; }
 };
 
-// What is known of a node whose sums are complete.
+// The summary of a node whose sums are complete.
 struct NodeSummary {
   int64_t n_rows = 0;  // that are listed
   int64_t n_documents = 0;
@@ -41,7 +41,8 @@ class NodeSums {
   // This worker's part, of rows begin .. end - 1.
   void add(const ShardRows& rows, int64_t begin, int64_t end, int64_t* sums, int64_t* maxima) const;
 
-  // Of the documents of one node or of several together, given the results of all workers.
+  // The summary of the documents of one node, or of several together, given the results of all
+  // workers.
   NodeSummary summary(std::span<const int64_t* const> sums,
                       std::span<const int64_t* const> maxima) const;
 

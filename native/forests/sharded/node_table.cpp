@@ -7,9 +7,9 @@
 namespace rankgrove::forests {
 namespace {
 
-// Of the leaves that a best-first tree would split next, so many have their children looked at in
+// Number of the leaves that a best-first tree would split next whose children are searched in
 // advance.
-constexpr int kLookedAhead = 15;
+constexpr int kLookahead = 15;
 
 // Splits the nodes of a table as ForestTreeGrower would. `begin` of a waiting node is its place in
 // the table.
@@ -76,7 +76,7 @@ class Replay {
       if (fits(of(found.node))) open(split(found.node));
     }
     if (missing_.empty()) return;
-    for (int i = 0; i < kLookedAhead && !queue.empty() && may_grow(); ++i) {
+    for (int i = 0; i < kLookahead && !queue.empty() && may_grow(); ++i) {
       const FoundSplit& found = queue.pop();
       if (!fits(of(found.node))) continue;
       for (const WaitingNode& child : split(found.node)) {

@@ -35,7 +35,7 @@
 
 namespace rankgrove::forests {
 
-// The place of this worker among all, and the limits of what it does at once.
+// The rank of this worker, and limits of the work that it does at once.
 struct ShardedGrowth {
   int rank = 0;
   int size = 1;
