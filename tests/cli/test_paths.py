@@ -202,7 +202,7 @@ def test_a_quoted_pattern_stands_for_its_files(parts, tmp_path, capsys):
     capsys.readouterr()
     with pytest.raises(SystemExit):
         main(["score-bench", "m.rg", "parts/*.txt"])
-    assert "'parts/*.txt' stands for 2 files" in capsys.readouterr().err
+    assert "'parts/*.txt' matches 2 files" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

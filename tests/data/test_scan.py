@@ -290,7 +290,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(data, path, monkeypatch
         append(self, *args)
 
     monkeypatch.setattr(DiskMatrix, "append", append_and_change)
-    with pytest.raises(DataError, match="have changed since they were first looked at"):
+    with pytest.raises(DataError, match="have changed since they were first read"):
         fitted(path)
 
 

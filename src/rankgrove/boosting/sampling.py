@@ -24,7 +24,7 @@ Floats32 = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int32]
 
 _WHOLE_BITS = 30  # of importances as whole numbers, whose sums are exact; fewer for many rows
-_DRAWN_AT_ONCE = 1 << 29  # from so many on, each is drawn for itself, and nobody lists all
+_DRAWN_AT_ONCE = 1 << 29  # from this many on, each is drawn independently, without a list of all
 
 
 @dataclass(frozen=True)

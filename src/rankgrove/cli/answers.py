@@ -34,7 +34,7 @@ class Answer(ABC):
 
     @abstractmethod
     def parts(self, n_shown: int) -> list[Any]:
-        """Texts and tables for a terminal, with so many features (0: all)."""
+        """Texts and tables for a terminal, with this many features (0: all)."""
 
     @abstractmethod
     def picture(self) -> Drawing:

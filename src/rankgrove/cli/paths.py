@@ -56,7 +56,7 @@ def data_path(text: str) -> str:
     paths = data_paths(text)
     if len(paths) > 1:
         raise argparse.ArgumentTypeError(
-            f"the pattern {text!r} stands for {len(paths)} files, and one is expected here"
+            f"the pattern {text!r} matches {len(paths)} files, and one is expected here"
         )
     return paths[0]
 

@@ -200,8 +200,8 @@ def refuse_shards(ranker: BaseRanker) -> None:
         )
     if "trees" in ranker.shares:
         raise ModelError(
-            f"{name} cannot be fitted in shards: its splits look at all documents of all queries. "
-            "Let the workers share the trees (rankgrove.distributed.fit), which needs all "
+            f"{name} cannot be fitted in shards: its splits depend on all documents of all "
+            "queries. Let the workers share the trees (rankgrove.distributed.fit), which needs all "
             "documents on each, grow parts of the forest on parts of the queries and merge them, "
             "or fit RFPoint"
         )

@@ -71,7 +71,8 @@ def compare(
     early_stopping_rounds : for rankers that learn in steps
     label_shift : added to all labels
     train_share : learn from so much of the training queries, the same ones for every ranker
-    best_features : keep so many features, those with the most splits in models of the training part
+    best_features : number of features to keep: those with the most splits in models of the training
+        part
     feature_order : the models that count: ``"lambdamart"``, one of 50 trees, or ``"study"``, all
         models of the study, which are fitted to all training queries and features before
     naive_twin : whether to add, beside each ranker with a ``position_bias``, the same one without;

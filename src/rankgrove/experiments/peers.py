@@ -60,8 +60,8 @@ class Peer:
 
     Attributes
     ----------
-    score : scores of a matrix by the first so many trees, with so many threads
-    stages : scores of a matrix after each tree, with so many threads; None if it has none to cut
+    score : scores of a matrix by a number of first trees, with a number of threads
+    stages : scores of a matrix after each tree, with a number of threads; None without trees
     n_steps : its trees, None without ``stages``
     """
 
@@ -112,7 +112,7 @@ def fit_peer(
     Parameters
     ----------
     target : objective of the library's ranker, or class of a scikit-learn regressor
-    rounds : stop after so many trees without a better value on the validation part; None: never
+    rounds : stop after this many trees without a better value on the validation part; None: never
     """
     threads = resolve_n_jobs(n_jobs)
     start = time.perf_counter()

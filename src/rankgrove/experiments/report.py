@@ -28,7 +28,7 @@ from rankgrove.experiments.store import CellResult
 from rankgrove.experiments.tables import convention, order_note
 from rankgrove.experiments.terms import TERMS
 
-# Documents are shown for so many queries of a data set: those on which rankers differ most.
+# Number of queries of a data set with documents: those on which rankers differ most.
 MAX_QUERIES = 1500
 _CURVE_POINTS = 60
 _N_IMPORTANCES = 30

@@ -29,7 +29,7 @@ Whole = npt.NDArray[np.int64]
 TESTS = ("randomisation", "t", "wilcoxon")
 Alternative = Literal["two-sided", "greater"]
 
-# Resamples are drawn in blocks of about so many numbers.
+# Resamples are drawn in blocks of about this many numbers.
 _BLOCK = 4_000_000
 # Sums that differ by less than this share of their terms are equal but for rounding.
 _ROUNDING = 1e-12
@@ -93,7 +93,7 @@ def randomisation(
 
     If two rankers do not differ, each query's difference could as well have the other sign. The
     p-value is the share of sign changes whose mean is at least as far from 0 as the observed one:
-    of all of them where there are no more than ``n_resamples``, else of so many drawn at random,
+    of all of them if there are at most ``n_resamples``, else of ``n_resamples`` random ones with
     the observed one added. All rows share the draws, so that a table costs little more than a row.
     """
     _require_draws(n_resamples, seed)

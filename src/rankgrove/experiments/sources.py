@@ -79,7 +79,7 @@ class StudyData:
     n_folds : parts into which a single file or Dataset is divided by query
     seed : of that division
     fold_order : ``"random"``, or ``"sorted"`` by query id, which needs no seed
-    max_folds : use only so many folds; None: all
+    max_folds : largest number of folds to use; None: all
     label_shift : added to all labels
     options : how to read files, as of ``load``
     score_columns : columns that hold scores made elsewhere

@@ -26,7 +26,7 @@ class View:
         a smaller share among those of a larger; None: all
     sample : keep other queries for each number, and the scores of the test part; None: those that
         every ranker sees
-    n_features : keep so many features, those on which a LambdaMART model of what is left of the
+    n_features : number of features to keep: those on which a LambdaMART model of the rest of the
         training part splits most often; None: all
     features : keep the features of these numbers; None: as ``n_features`` says
     curve : keep the metric after every step of a model that validation does not cut

@@ -122,8 +122,8 @@ def partial_dependence(
     X : matrix, data frame or Dataset; columns are taken by name where names are known
     features : name or number (from 0) of a feature, or two of them
     qid, group_sizes : the queries (a Dataset brings its own)
-    n_values : at most so many values of a feature are tried: quantiles of those in X, or the most
-        frequent categories
+    n_values : largest number of values of a feature that are tried: quantiles of those in X, or the
+        most frequent categories
 
     Raises
     ------

@@ -37,7 +37,7 @@ class OutOfBag:
     link : from the means of the problems to the score
     ndcg : NDCG@10 over the queries all of whose documents have a prediction; NaN without any
     documents : checksums of labels (the lower 32 bits) and features in the caller's order, by which
-        the documents are known again, whatever order their columns have; older files have that of
+        the documents are recognised in any order of their columns; older files have that of
         the labels alone, or None
     """
 

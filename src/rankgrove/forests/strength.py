@@ -29,7 +29,7 @@ class StrengthCurve:
     ----------
     n_splits : numbers of splits, from 0
     mean : mean over the trees; a tree that has ended keeps its last value
-    work : share of a tree's work after so many splits: of the documents of all nodes that are
+    work : share of a tree's work after this many splits: of the documents of all nodes that are
         split, those of the nodes split so far; mean over the trees
     """
 
@@ -38,7 +38,7 @@ class StrengthCurve:
     work: Floats
 
     def thinned(self, n_points: int = 300) -> StrengthCurve:
-        """Keep about so many points, dense at the start where the curve is steep."""
+        """Keep about this many points, dense at the start where the curve is steep."""
         last = len(self.mean) - 1
         places = np.unique(np.geomspace(1, last + 1, n_points).astype(np.int64) - 1)
         return StrengthCurve(self.n_splits[places], self.mean[places], self.work[places])

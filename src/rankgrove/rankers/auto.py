@@ -39,7 +39,7 @@ LINEAR = "listmle"
 FEWEST_QUERIES = 20  # that can decide a race
 _MOST_LINEAR_VALUES = 20_000_000
 _PATIENCE = 50
-_HELD_OUT = 4  # without eval_set, one query in so many decides the race
+_HELD_OUT = 4  # without eval_set, one query in this many decides the race
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""RF-rand: trees whose splits do not look at the labels."""
+"""RF-rand: trees whose splits do not depend on the labels."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class HttpConnection(asyncio.Protocol):
         self._waiting: deque[_Exchange] = deque()  # pipelined behind it
         self._unframed = 0  # bytes since the last ones of a body, or the end of a request
         self._new = True  # no request has begun
-        self._deaf = False  # nothing that arrives is looked at any more
+        self._deaf = False  # input is ignored
         self._closing = False  # the last response was written
         self._half_closed = False
         self._paused = False

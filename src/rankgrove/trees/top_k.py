@@ -2,7 +2,7 @@
 
 Trees are added in stages. After each stage, documents that cannot reach the first k places any more
 are dropped: certainly so by the bounds of the remaining leaf values (the answer is exact), or very
-likely so by what judged queries taught (``models.early_exit``).
+likely so as learnt from judged queries (``models.early_exit``).
 """
 
 from __future__ import annotations

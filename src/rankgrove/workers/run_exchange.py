@@ -99,7 +99,7 @@ class RunExchange:
     ----------
     X : this worker's rows
     fill : per column, the value that stands in for NaN
-    frequent : values are frequent if at least one in so many rows has them
+    frequent : values are frequent if at least one in this many rows has them
     finite : whether infinities count as missing
     error : 0, or the part of its rows by which each worker may misplace a value: it then sends
         about ``1 / error`` runs of a column at most

@@ -19,7 +19,7 @@ from rankgrove.metrics.pair_accuracy import PairAccuracy
 Integers = npt.NDArray[np.int64]
 
 _MOST_VALUES = 4_000_000  # documents of the rankings that are evaluated at once
-_LONG_LIST = 2_000  # evaluating all swaps of so many documents takes seconds per permutation
+_LONG_LIST = 2_000  # evaluating all swaps of this many documents takes seconds per permutation
 
 
 class YetiMetricPairs(Objective):

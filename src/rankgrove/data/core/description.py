@@ -28,7 +28,7 @@ class Description:
     near_empty_features : names of features that are zero or NaN in almost all rows
     missing_features : share of NaN, for each feature that has any
     categories : number of categories of each categorical feature
-    warnings : sentences on what a user should look at
+    warnings : sentences on findings that a user should check
     """
 
     source: str | None

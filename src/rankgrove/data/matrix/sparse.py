@@ -308,7 +308,7 @@ class SparseMatrix(FeatureMatrix):
             yield int(column), dense
 
     def blocks(self, width: int | None = None) -> Iterator[tuple[int, int]]:
-        """Yield ranges of rows that are small when made dense with so many columns (None: all)."""
+        """Yield ranges of rows that are small if made dense with ``width`` columns (None: all)."""
         width = self.n_features if width is None else width
         step = max(1, _BLOCK_BYTES // max(1, width * self.dtype.itemsize))
         for begin in range(0, len(self), step):

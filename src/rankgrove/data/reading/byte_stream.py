@@ -1,6 +1,6 @@
 """Files as streams of bytes: plain or compressed (.gz, .bz2, .xz, .zst), pipes and devices too.
 
-A file is opened once and its beginning can be looked at, so what can be read only once (a pipe) is
+A file is opened once and its beginning can be peeked at, so what can be read only once (a pipe) is
 read like any other. Files are read, not mapped: one that shrinks meanwhile is an error, where a
 mapped one would end the process.
 """

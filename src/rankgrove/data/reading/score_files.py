@@ -16,7 +16,7 @@ from rankgrove.errors import DataError
 def read_scores(path: str | FilePath, n_rows: int) -> npt.NDArray[np.float64]:
     """Read ``n_rows`` finite scores from text (one per line, also compressed), .npy, or ``-``.
 
-    ``-`` is standard input. Not more is read than so many scores can be.
+    ``-`` is standard input. No more bytes are read than this many scores can take.
     """
     name = "standard input" if str(path) == "-" else printable(str(path))
     if name.endswith(".npy"):

@@ -292,7 +292,7 @@ class Scan:
         dictionaries = BatchDictionaries(fixed=has_categories(self._options.like))
         self._read_batches(values, judgments, dictionaries)
         if self._cache_key() != key:
-            raise DataError(f"{self!r}: the data have changed since they were first looked at")
+            raise DataError(f"{self!r}: the data have changed since they were first read")
         arrays = judgments.finished()
         first = judgments.first
         names = first.names

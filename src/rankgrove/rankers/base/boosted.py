@@ -264,7 +264,7 @@ class BoostedRanker(TreeRanker):
     max_onehot_categories: int = param(
         4,
         Integer(0),
-        "up to so many categories in a node, each is tried alone against all others",
+        "up to this many categories in a node, each is tried alone against all others",
     )
     min_samples_category: int = param(
         30,
@@ -275,7 +275,7 @@ class BoostedRanker(TreeRanker):
     category_penalty: float = param(
         1.0,
         Real(0, 1000),
-        "off the gain of a set of categories, in units of what the best set of so many gains by "
+        "off the gain of a set of categories, in units of the gain of the best set of this size by "
         "chance: m (1 + 2 ln(n / m)) (sum of g² / sum of h) for m of n categories",
     )
 

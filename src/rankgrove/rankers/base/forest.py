@@ -404,7 +404,7 @@ class ForestRanker(TreeRanker):
         ----------
         X, y, qid, group_sizes : the data to rank, training or test data, as in ``fit``
         metric : ndcg, dcg, p@k or rbp with its parameters; tied documents share their ranks
-        n_trees : average over so many trees; None: all
+        n_trees : number of trees to average over; None: all
 
         Returns
         -------
