@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".run", ".trec", ".csv", ".tsv", ".parquet")
 
-
+# Suffixes of formats in which no scores are written.
 _OTHER_SUFFIXES = frozenset(
     {".npy", ".npz", ".feather", ".arrow", ".ipc", ".pq", ".json", ".jsonl", ".ndjson", ".xlsx"}
     | {".gz", ".bz2", ".xz", ".zst"}
@@ -24,7 +24,7 @@ _OTHER_SUFFIXES = frozenset(
 
 
 def scores_out_path(text: str) -> str:
-    """Refuse the name of a file of scores that tells of a format in which none are written."""
+    """Return the path of a file of scores; refuse suffixes of other formats."""
     suffix = file_path(text).suffix.lower()
     if suffix in _OTHER_SUFFIXES:
         raise argparse.ArgumentTypeError(

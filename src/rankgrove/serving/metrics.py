@@ -19,6 +19,8 @@ from prometheus_client import (
     multiprocess,
 )
 
+from rankgrove.serving.shared_metrics import VARIABLE
+
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 _SECONDS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
@@ -86,7 +88,7 @@ class Metrics:
 
     def text(self) -> bytes:
         """Return everything in Prometheus' text format, of all workers."""
-        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        if VARIABLE not in os.environ:
             return generate_latest(self.registry)
         registry = CollectorRegistry()
         multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
