@@ -108,8 +108,8 @@ def draw_curves(
         raise ValueError("there is no finite value to plot")
     costs = cost_curves(curves)
     drawing = Drawing(_WIDTH, _HEIGHT + _COST_HEIGHT * len(costs), title)
-    drawing.text(_LEFT, 20, title, bold=True)
-    drawing.text(_LEFT - 8, _TOP - 6, y_title, anchor="end", colour=PALE)
+    drawing.text(_LEFT, 14, title, bold=True)
+    drawing.text(_LEFT, _TOP - 6, y_title, colour=PALE)
     main = _Panel(drawing, curves, _TOP, _HEIGHT - _BOTTOM, finite)
     main.draw(curves, x_title)
     colours = {curve.name: PALETTE[i % len(PALETTE)] for i, curve in enumerate(curves)}
@@ -140,8 +140,11 @@ class _Panel:
         values: Sequence[float],
     ) -> None:
         self._drawing, self._top, self._bottom = drawing, top, bottom
-        self._first = min(min(curve.x) for curve in curves)
-        self._last = max(self._first + 1, max(max(curve.x) for curve in curves))
+        places = [float(place) for curve in curves for place in curve.x]
+        self._whole = all(place.is_integer() for place in places)
+        self._first, self._last = min(places), max(places)
+        if self._first == self._last:
+            self._last += 1
         self._ticks = round_ticks(min(values), max(values))
 
     def _x(self, step: float) -> float:
@@ -160,7 +163,7 @@ class _Panel:
         for value in self._ticks:
             drawing.line(_LEFT, self._y(value), _WIDTH - _RIGHT, self._y(value))
             drawing.text(_LEFT - 8, self._y(value) + 4, f"{value:.6g}", anchor="end", colour=PALE)
-        for value in round_ticks(self._first, self._last, whole=True):
+        for value in round_ticks(self._first, self._last, whole=self._whole):
             if self._first <= value <= self._last:
                 across, below = self._x(value), self._bottom + 18
                 drawing.text(across, below, f"{value:g}", anchor="middle", colour=PALE)

@@ -95,7 +95,7 @@ def test_what_carries_the_top_of_a_list(explain):
     assert scores == sorted(scores, reverse=True)
     lead = np.mean(scores[:2]) - np.mean(scores)
     assert sum(row["effect"] for row in found["effects"]) == pytest.approx(lead)
-    assert "what lifts the first 2" in explain("--query-id", "q4", "--top", "2").out
+    assert "what raises the first 2" in explain("--query-id", "q4", "--top", "2").out
 
 
 def test_permutation_reads_absent_features_as_the_training_data_were(explain, folder):

@@ -83,3 +83,14 @@ def test_intervals_are_drawn_around_the_values():
     assert all(0 <= y <= 360 for _, y in corners)
     pytest.importorskip("plotly")
     assert list(plot_curves([curve]).data[1].y) == [0.4, 0.45, 0.7, 0.55]
+
+
+def test_the_axis_of_shares_has_ticks_between_them_and_ends_at_the_last():
+    svg = curves_svg([Curve("a", [0.5, 0.6, 0.7], [0.2, 0.5, 1.0])], "", "share", "ndcg@10")
+    ticks = re.findall(r'<text x="([\d.]+)"[^>]*text-anchor="middle"[^>]*>([\d.]+)<', svg)
+    assert [text for _, text in ticks] == ["0.2", "0.4", "0.6", "0.8", "1"]
+    dots = [float(x) for x in re.findall(r'<circle cx="([\d.]+)"', svg)]
+    assert (min(dots), max(dots)) == (float(ticks[0][0]), float(ticks[-1][0]))
+    (title,) = re.findall(r'<text x="([\d.]+)"([^>]*)>ndcg@10<', svg)
+    assert float(title[0]) >= 0
+    assert 'text-anchor="start"' in title[1]  # there is no place for it to the left of the axis

@@ -48,6 +48,11 @@ def test_commas_in_parentheses_and_brackets_part_nothing():
     assert settings("lambdamart:monotone=[1,0,-1]") == [{"monotone": [1, 0, -1]}]
 
 
+@pytest.mark.parametrize("text", ["[0,1,3.5]", "0/1/3.5", "[0, 1, 3.5]"])
+def test_a_table_of_gains_is_written_as_a_list_or_as_in_metrics(text):
+    assert settings(f"lambdamart:gain={text}") == [{"gain": [0, 1, 3.5]}]
+
+
 @pytest.mark.parametrize(
     ("text", "use", "params"),
     [

@@ -317,3 +317,11 @@ def test_a_query_of_documents_without_queries_says_how_to_give_them():
     found = rankgrove.MART(n_estimators=2, random_state=0).fit(data).explain(data.X)
     with pytest.raises(DataError, match=r"no query 3: explain\(X, qid=...\) takes them"):
         found.query(3)
+
+
+@pytest.mark.parametrize(("n_features", "has_others"), [(4, False), (12, True)])
+def test_the_picture_of_a_list_names_others_only_if_there_are_others(n_features, has_others):
+    data = make_ranking(1, docs_per_query=30, n_features=n_features, seed=0)
+    ranker = rankgrove.MART(n_estimators=5, min_samples_leaf=1, random_state=0).fit(data)
+    picture = str(ranker.explain(data).query(top=3).plot())
+    assert (">others<" in picture) == has_others

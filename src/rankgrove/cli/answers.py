@@ -225,13 +225,13 @@ class TopOfList(Answer):
         effects = table(
             ["feature", "typical value at the top", "effect"],
             [(escape(e.feature), escape(value_text(e.value)), f"{e.effect:+.4f}") for e in shown],
-            f"what lifts the first {found.top} above the mean of the list",
+            f"what raises the first {found.top} above the mean of the list",
         )
         return [ranks, effects, *_more(found.effects, shown)]
 
     def picture(self) -> Drawing:
         """Draw the forces by rank."""
-        return self.found.plot(f"query {self.query}: what lifts and what pulls")
+        return self.found.plot(f"query {self.query}: effects of the features on the scores")
 
 
 @dataclass(frozen=True)

@@ -69,17 +69,21 @@ def force_by_rank(
     lifts: Floats,
     n_documents: int = 20,
 ) -> Drawing:
-    """Draw, for each document of a list, the features that lift it above the list's mean.
+    """Draw, for each document of a list, the effects of the features beside the list's mean.
 
-    What lifts a document goes to the right, what pulls it down to the left; the mark is the sum.
+    Effects that raise the score go to the right, those that lower it to the left; the mark is the
+    sum.
     Documents are names and scores, best first; ``lifts`` has a row for each of them.
     """
     documents = documents[:n_documents]
     lifts = lifts[: len(documents)]
     by_size = np.argsort(-np.abs(lifts).sum(axis=0), kind="stable")[: len(PALETTE)]
-    parts = np.c_[lifts[:, by_size], lifts.sum(axis=1) - lifts[:, by_size].sum(axis=1)]
-    names = [*(features[j] for j in by_size), "others"]
-    colours = [*PALETTE[: len(by_size)], GRID]
+    parts, names = lifts[:, by_size], [features[j] for j in by_size]
+    colours = list(PALETTE[: len(by_size)])
+    if len(features) > len(by_size):
+        parts = np.c_[parts, lifts.sum(axis=1) - parts.sum(axis=1)]
+        names.append("others")
+        colours.append(GRID)
     left = (-np.minimum(parts, 0).sum(axis=1)).max(initial=0.0)
     right = np.maximum(parts, 0).sum(axis=1).max(initial=0.0)
     scale = _CHART / (left + right) if left + right > 0 else 0.0

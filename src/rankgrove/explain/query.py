@@ -26,7 +26,7 @@ class RankedDocument:
 
 @dataclass(frozen=True, eq=False)
 class QueryExplanation:
-    """What lifts the first documents of a query above its others.
+    """What raises the first documents of a query above its others.
 
     A feature's effect is its mean contribution to the first ``top`` documents, minus that to all
     documents of the query. The effects add up to the mean score of the first documents, minus that
@@ -50,7 +50,7 @@ class QueryExplanation:
     lifts: Floats = field(repr=False)
     scale: str = "score"
 
-    def plot(self, title: str = "what lifts and what pulls") -> Drawing:
+    def plot(self, title: str = "effects of the features on the scores") -> Drawing:
         """Draw, for each of the first documents, the features that lift it above the list."""
         documents = [(document.name, document.score) for document in self.documents]
         return force_by_rank(title, documents, self.features, self.lifts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any, ClassVar
 
 import numpy as np
@@ -87,7 +88,9 @@ class SingleFeature(LinearRanker):
         number = self.feature
         if isinstance(number, str):
             if columns.names is None or number not in columns.names:
-                raise DataError(f"parameter feature: the data have no column {number!r}")
+                near = difflib.get_close_matches(number, columns.all_names, n=1)
+                hint = f" (did you mean {near[0]!r}?)" if near else ""
+                raise DataError(f"parameter feature: the data have no column {number!r}{hint}")
             number = columns.names.index(number)
         if number >= columns.count:
             raise DataError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,10 @@ def _is_table(value: Any) -> bool:
 
 
 def _read_table(text: str) -> list[float]:
-    return [float(part) for part in text.split(",")]
+    """Read ``0,1,3``, ``[0, 1, 3]``, or ``0/1/3`` as in the names of metrics."""
+    return [
+        float(part) for part in re.split("[,/]", text.strip().removeprefix("[").removesuffix("]"))
+    ]
 
 
 # The gain of a document by its label.
