@@ -396,11 +396,11 @@ def test_a_metric_that_cannot_judge_the_data_stops_the_study_before_training(tin
         rankgrove.compare(tiny_data, "mart", metrics="err", label_shift=1)
 
 
-@pytest.mark.parametrize("alpha", [0, 1, 5, -0.05, float("nan")])
+@pytest.mark.parametrize("alpha", [0, 1, 5, -0.05, float("nan"), "0.05"])
 def test_a_level_of_significance_that_is_none_is_refused(tiny_data, alpha):
     """With 5, any difference would be called significant; with NaN, none."""
     rankers = ["mart:n_estimators=1", "single-feature"]
-    with pytest.raises(ValueError, match="alpha must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="alpha must be between 0 and 1"):
         rankgrove.compare(tiny_data, rankers, alpha=alpha, folds=3)
 
 

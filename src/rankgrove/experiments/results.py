@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove._arguments import require_number
 from rankgrove.experiments.queries import TestQueries
 from rankgrove.experiments.significance import (
     TESTS,
@@ -43,7 +44,7 @@ class Significance:
     Attributes
     ----------
     test : ``"randomisation"``, ``"t"`` or ``"wilcoxon"``
-    alpha : differences whose p-value, corrected by Holm, is at most this are called real
+    alpha : differences whose p-value, corrected by Holm, is at most this are significant
     """
 
     test: str = "randomisation"
@@ -54,8 +55,8 @@ class Significance:
             raise ValueError(
                 f"significance_test must be one of {', '.join(TESTS)}, not {self.test!r}"
             )
-        if not 0 < self.alpha < 1:
-            raise ValueError(f"alpha must lie between 0 and 1, as 0.05 does, not {self.alpha!r}")
+        between = "between 0 and 1, such as 0.05"
+        require_number(self.alpha, "alpha", between, lambda x: 0 < x < 1)
 
 
 @dataclass(frozen=True, eq=False)
