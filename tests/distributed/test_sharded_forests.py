@@ -237,6 +237,29 @@ def test_a_forest_resumes_on_another_number_of_workers(moved_rows):
     assert resumed == [whole[0]] * 3
 
 
+def test_rounds_of_another_forest_are_refused(moved_rows):
+    """The same seed and the same trees to grow do not make the same fit."""
+    if moved_rows != 16:
+        pytest.skip("once")
+    make = lambda **params: quick("rf-point", n_estimators=40, **params)  # noqa: E731
+    records = []
+    fit_in_threads(
+        make, shards_of(DATA, 2), on_step=lambda step, record, metrics: records.append(record)
+    )
+    labels, features = (replace(DATA, X=DATA.X.copy(), y=DATA.y.copy()) for _ in range(2))
+    labels.y = labels.y[::-1].copy()
+    features.X[:, 0] += 1
+    for what, made, data in (
+        ("params", lambda: make(min_samples_leaf=7), DATA),
+        ("random_state", lambda: make(random_state=4), DATA),
+        ("labels", make, labels),
+        ("features", make, features),
+    ):
+        (error, _) = fit_in_threads(made, shards_of(data, 2), resume=records[:1])
+        assert isinstance(error, ModelError), what
+        assert f"the round from tree 1 on belongs to another fit: its {what} is" in str(error)
+
+
 def test_functions_that_see_all_documents_are_refused(moved_rows):
     def half(documents):
         return np.full(len(documents.y), 0.5)

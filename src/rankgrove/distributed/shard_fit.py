@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from rankgrove._arguments import require_number
@@ -21,6 +21,7 @@ from rankgrove.distributed.tree_sharing import CollectiveTreeSharer, seed_of_rou
 from rankgrove.errors import ModelError, WorkerError
 from rankgrove.forests.growing import sharing_trees
 from rankgrove.rankers.base.estimator import BaseRanker
+from rankgrove.rankers.base.fit_key import data_key, parameters_key
 from rankgrove.rankers.base.fitting import FitOptions
 from rankgrove.rankers.base.parameter_encoding import encoded_params, model_digest
 from rankgrove.training.fit_workers import FitWorkers
@@ -99,16 +100,18 @@ class ShardWorkers(FitWorkers):
     ----------
     bin_error : as in ``fit_shard``
     sharer : grows forests in rounds
+    key : of the ranker that is fitted, for the records of rounds
     """
 
     bin_error: float = 0.0
     sharer: CollectiveTreeSharer | None = None
+    key: Mapping[str, Any] = field(default_factory=dict)
 
     def seed(self, drawn: int) -> int:
         """Return the seed of the fit, which is in the records of rounds, too."""
         seed = super().seed(drawn)
         if self.sharer is not None:
-            self.sharer.seed = seed
+            self.sharer.key["seed"] = seed
         return seed
 
     def checked_input(self, given: FitData) -> tuple[RankingInput, RowShard]:
@@ -127,6 +130,8 @@ class ShardWorkers(FitWorkers):
                 "categorical columns": [data.columns.all_names[j] for j in data.X.categories],
             },
         )
+        if self.sharer is not None:
+            self.sharer.key |= {**self.key, **data_key(data, shard)}
         numbers = given.row_numbers if isinstance(given, Shard) else None
         return data, replace(shard, bin_error=self.bin_error, given=numbers)
 
@@ -176,7 +181,7 @@ def _fit(
             on_step(n_trees, ROUND + record, {})
 
     sharer = CollectiveTreeSharer(communicator, ranker.n_jobs, rounds, on_round, sharded=True)
-    workers = ShardWorkers(communicator, journal, bin_error, sharer)
+    workers = ShardWorkers(communicator, journal, bin_error, sharer, parameters_key(ranker))
     with sharing_trees(sharer):
         return ranker._fit(shard, FitOptions(shard.fit_eval_set(), **options), workers)
 

@@ -8,15 +8,16 @@ bits. Where workers hold shards, all of them grow every tree together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from rankgrove._threads import resolve_n_jobs
-from rankgrove.errors import ModelError
 from rankgrove.forests.growing import Grown
+from rankgrove.rankers.base.fit_key import bins_key
 from rankgrove.training.journal import StepRecord
+from rankgrove.trees.binning import Bins
 from rankgrove.trees.growing import Tree
 from rankgrove.workers.communicator import Communicator
 
@@ -48,37 +49,42 @@ class CollectiveTreeSharer:
         self._records = iter(records)
         self._on_round = on_round
         self._n_done = 0
-        self.seed: int | None = None  # of the fit, if it is to be in the records
+        self.key: dict[str, Any] = {}  # of the fit, for the records; with its seed
         threads = np.array([resolve_n_jobs(n_jobs)], np.int64)
         communicator.maximum(threads)
         per_worker = max(_FEWEST_TREES, _TREES_PER_THREAD * int(threads[0]))
         self._per_round = communicator.size * per_worker
 
-    def grow(self, first_tree: int, n_trees: int, grow_some: Callable[[int, int], Grown]) -> Grown:
+    def grow(
+        self, first_tree: int, n_trees: int, grow_some: Callable[[int, int], Grown], bins: Bins
+    ) -> Grown:
         """Return trees first_tree to first_tree + n_trees - 1."""
         trees: list[Tree] = []
+        own = {**self.key, "features": bins_key(bins)} if self.key else {}
         while len(trees) < n_trees:
             first = first_tree + len(trees)
             n_round = min(self._per_round, n_trees - len(trees))
             data = next(self._records, None)
+            key = {"first_tree": first, **own}
             if data is None:
-                record = self._grow_round(first, n_round, grow_some)
+                record = self._grow_round(key, first, n_round, grow_some)
                 self._n_done += len(record.trees)
                 self._on_round(self._n_done, record.to_bytes())
             else:
                 record = StepRecord.from_bytes(data)
-                known = record.key.get("seed") in (None, self.seed) or self.seed is None
-                if record.key.get("first_tree") != first or not known:
-                    raise ModelError("the record of a round is of another fit")
+                record.refuse_other_fit(key, f"the round from tree {first + 1} on")
                 self._n_done += len(record.trees)
             trees += record.trees
         return Grown(list(trees), list(range(first_tree, first_tree + n_trees)))
 
     def _grow_round(
-        self, first: int, n_trees: int, grow_some: Callable[[int, int], Grown]
+        self,
+        key: Mapping[str, Any],
+        first: int,
+        n_trees: int,
+        grow_some: Callable[[int, int], Grown],
     ) -> StepRecord:
         """Grow this worker's trees of a round, and return a record of those of all workers."""
-        key = {"first_tree": first, "seed": self.seed}
         if self._sharded:
             return StepRecord(key, first + n_trees, grow_some(first, n_trees).trees, {})
         size, rank = self._communicator.size, self._communicator.rank

@@ -21,7 +21,7 @@ from rankgrove.forests.sampling import TreeSample
 from rankgrove.forests.sharded_growing import ShardedGrower
 from rankgrove.metrics.listwise_metric import ListwiseMetric
 from rankgrove.trees.bin_cache import cached_codes
-from rankgrove.trees.binning import saw_missing
+from rankgrove.trees.binning import Bins, saw_missing
 from rankgrove.trees.shared_binning import shared_bins
 from rankgrove.workers.row_shard import RowShard
 
@@ -94,7 +94,9 @@ class TreeSharer(Protocol):
     Workers that each hold all documents share out the trees of a round.
     """
 
-    def grow(self, first_tree: int, n_trees: int, grow_some: Callable[[int, int], Grown]) -> Grown:
+    def grow(
+        self, first_tree: int, n_trees: int, grow_some: Callable[[int, int], Grown], bins: Bins
+    ) -> Grown:
         """Return trees of these numbers, in order; ``grow_some(first, n)`` grows some."""
 
 
@@ -151,6 +153,7 @@ class ForestGrower:
             n_jobs=n_threads,
         )
         self._features = _native.ForestFeatures(binned, data.filled_offsets, *extremes, n_threads)
+        self._bins = bins
         self._n_threads = n_threads
         self._shard = shard
         self._n_rows = data.groups.n_rows
@@ -243,7 +246,7 @@ class ForestGrower:
         grown = (
             grow_some(first_tree, n_trees)
             if sharer is None
-            else sharer.grow(first_tree, n_trees, grow_some)
+            else sharer.grow(first_tree, n_trees, grow_some, self._bins)
         )
         if out_of_bag is not None:
             _native.add_out_of_bag(

@@ -61,6 +61,15 @@ class StepRecord:
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
             raise ModelError(f"a record to resume from cannot be read: {error}") from error
 
+    def refuse_other_fit(self, key: Mapping[str, Any], what: str) -> None:
+        """Raise an error if the record belongs to a fit with another key; ``what`` names it."""
+        for name, value in key.items():
+            if self.key.get(name) != value:
+                raise ModelError(
+                    f"the record of {what} belongs to another fit: its {name} is "
+                    f"{self.key.get(name)!r:.100}, not {value!r:.100}"
+                )
+
 
 class Journal:
     """Records of an earlier attempt to resume from, and a callback that writes those of this one.
@@ -126,12 +135,7 @@ class Journal:
                     f"the records to resume from are not in order: number {number} is of step "
                     f"{record.step}"
                 )
-            for name, value in key.items():
-                if record.key.get(name) != value:
-                    raise ModelError(
-                        f"the record of step {number} belongs to another fit: its {name} is "
-                        f"{record.key.get(name)!r:.100}, not {value!r:.100}"
-                    )
+            record.refuse_other_fit(key, f"step {number}")
 
     def _write(self, progress: FitProgress) -> Any:
         assert self._on_step is not None

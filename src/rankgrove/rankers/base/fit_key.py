@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.forests.criteria import find_criterion
 from rankgrove.metrics.parsing import metric
 from rankgrove.rankers.base.estimator import BaseRanker
@@ -28,26 +29,42 @@ def fit_key(ranker: BaseRanker, fit: Fit, bins: Bins) -> dict[str, Any]:
     """
     if not fit.journal.used:
         return {}
+    return {
+        **parameters_key(ranker),
+        "seed": fit.seed,
+        **data_key(fit.data, fit.shard),
+        "features": bins_key(bins),
+        "init_model": None if fit.init_model is None else model_digest(fit.init_model),
+        "eval_sets": _eval_sets(fit),
+    }
+
+
+def parameters_key(ranker: BaseRanker) -> dict[str, Any]:
+    """Return digests of the parameters that decide what each step of a fit learns."""
     params = encoded_params(ranker)
     seed = params.pop("random_state", None)
     params.pop("n_estimators", None)
-    weight = fit.data.weight
-    cuts = hashlib.sha256(b"".join(array.tobytes() for array in bins.arrays()))
     return {
         "ranker": ranker.ranker_name,
         "params": hashlib.sha256(json.dumps(params, sort_keys=True).encode()).hexdigest(),
         "functions": code_digests(ranker.get_params(deep=False)),
         "random_state": seed if isinstance(seed, int) else None,
-        "seed": fit.seed,
-        "rows": fit.shard.n_rows,
-        "queries": fit.shard.n_queries,
-        "labels": _checksum(fit.data.y, fit.shard),
-        "weights": _checksum(np.ones(len(fit.data.y)) if weight is None else weight, fit.shard),
-        **_clicks(fit),
-        "features": cuts.hexdigest(),
-        "init_model": None if fit.init_model is None else model_digest(fit.init_model),
-        "eval_sets": _eval_sets(fit),
     }
+
+
+def data_key(data: RankingInput, shard: RowShard) -> dict[str, int]:
+    """Return the numbers of rows and queries, and checksums of what is known of each row."""
+    weight = np.ones(len(data.y)) if data.weight is None else data.weight
+    given = {"positions": data.position, "propensities": data.propensity}
+    columns = {"labels": data.y, "weights": weight}
+    columns |= {name: v.astype(np.float64) for name, v in given.items() if v is not None}
+    sums = {name: _checksum(values, shard) for name, values in columns.items()}
+    return {"rows": shard.n_rows, "queries": shard.n_queries, **sums}
+
+
+def bins_key(bins: Bins) -> str:
+    """Return a digest of the bins of all features."""
+    return hashlib.sha256(b"".join(array.tobytes() for array in bins.arrays())).hexdigest()
 
 
 def _eval_sets(fit: Fit) -> dict[str, list[int]]:
@@ -58,16 +75,6 @@ def _eval_sets(fit: Fit) -> dict[str, list[int]]:
         shard = fit.shard if one.is_train else RowShard.of(offsets, fit.shard.communicator)
         found[one.name] = [shard.n_rows, shard.n_queries, _checksum(one.data.y, shard)]
     return found
-
-
-def _clicks(fit: Fit) -> dict[str, int]:
-    """Return checksums of positions and propensities, of those that there are."""
-    given = {"positions": fit.data.position, "propensities": fit.data.propensity}
-    return {
-        name: _checksum(values.astype(np.float64), fit.shard)
-        for name, values in given.items()
-        if values is not None
-    }
 
 
 def _checksum(values: npt.NDArray[np.float64], shard: RowShard) -> int:
