@@ -206,3 +206,10 @@ def test_judgments_in_the_place_of_scores_are_told(tmp_path, capsys):
         said = capsys.readouterr().err
         assert said.startswith(f"rankgrove evaluate: {tmp_path / swapped}")
         assert "the scores come first" in said
+
+
+def test_an_unknown_metric_says_how_to_import_one(capsys):
+    with pytest.raises(SystemExit):
+        main(["evaluate", "scores.txt", "data.txt", "--metric", "found"])
+    said = capsys.readouterr().err
+    assert said.endswith("the module that registers it is imported (--import MODULE)\n")

@@ -499,6 +499,9 @@ def test_latex_has_bold_first_tiers_and_short_captions():
 def test_options_of_reading_are_refused_for_data_in_memory(tiny_data):
     with pytest.raises(ValueError, match="jobs is no option of a study"):
         rankgrove.compare(tiny_data, ["mart:n_estimators=1"], folds=3, jobs=2)
+    for name, meant in (("metric", "metrics"), ("n_folds", "folds")):
+        with pytest.raises(ValueError, match=rf"^{name} is no .*\(did you mean '{meant}'\?\)"):
+            rankgrove.compare(tiny_data, ["mart:n_estimators=1"], **{name: 3})
 
 
 @pytest.mark.process

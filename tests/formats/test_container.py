@@ -120,7 +120,10 @@ def test_public_name():
         (lambda data: data.replace(b"\r\n", b"\n", 1), "not a rankgrove model file"),
         (lambda data: data[:8] + struct.pack("<I", 0) + data[12:], "format version 0 is unknown"),
         (lambda data: resealed(data, lambda h: h.pop("ranker")), "does not name a ranker"),
-        (lambda data: resealed(data, lambda h: h.update(ranker="x")), "unknown ranker 'x'"),
+        (
+            lambda data: resealed(data, lambda h: h.update(ranker="x")),
+            "unknown ranker 'x': import the",
+        ),
         (lambda data: resealed(data, lambda h: h.pop("arrays")), "no list of arrays"),
         (lambda data: resealed(data, lambda h: h.pop("fitted")), "lacks 'fitted'"),
         (lambda data: resealed(data, lambda h: h["params"].update(missing="x")), "missing"),

@@ -275,6 +275,7 @@ def checked(read: Callable[[str], _T]) -> Callable[[str], _T]:
         try:
             return read(text)
         except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
+            message = str(error).replace(" on the command line)", ")")
+            raise argparse.ArgumentTypeError(message) from None
 
     return convert

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ from rankgrove.errors import DataError
 from rankgrove.experiments.model_categories import naming_models, with_model_categories
 from rankgrove.experiments.score_columns import Read, ScoreColumn
 from rankgrove.experiments.specs import Spec
+from rankgrove.experiments.study_options import NAMES
 from rankgrove.experiments.training_files import warn_of_training_files
 
 Rows = npt.NDArray[np.int64]
@@ -205,9 +207,11 @@ def read_study_data(data: Any, specs: Sequence[Spec] = (), **options: Any) -> li
         options["options"], options["model_of_column"] = with_model_categories(reading, specs)
         warn_of_training_files([origin for _, origin in named], specs)
     elif reading:
+        name = next(iter(reading))
+        near = difflib.get_close_matches(name, NAMES, n=1)
         raise ValueError(
-            f"{next(iter(reading))} is no option of a study, and none of reading data counts here: "
-            "these are in memory"
+            f"{name} is no option of a study, and none of reading data counts here: these are in "
+            f"memory{f' (did you mean {near[0]!r}?)' if near else ''}"
         )
     return [
         StudyData(name if of_set is None else f"{name} {of_set}", origin, of_set=of_set, **options)

@@ -49,9 +49,15 @@ def pack(ranker: BaseRanker, *, named: bool = True) -> tuple[dict[str, Any], Arr
 
 def unpack(state: Mapping[str, Any], arrays: Arrays) -> Any:
     """Build the ranker that ``pack`` described, of the class that is registered by its name."""
+    name = state["ranker"]
     try:
-        cls = ranker_class(state["ranker"])
+        cls = ranker_class(name)
     except (ValueError, TypeError) as error:
+        if isinstance(name, str):
+            raise ModelError(
+                f"unknown ranker {name!r:.100}: import the module that registers it (--import "
+                "MODULE on the command line)"
+            ) from error
         raise ModelError(str(error)) from error
     ranker = _decoded_ranker(cls, state["params"])
     set_learnt(ranker, state, arrays)

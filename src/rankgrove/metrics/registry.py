@@ -57,7 +57,8 @@ def metric_class(name: str) -> type[Metric]:
         hint = f"did you mean {meant!r}? There are" if meant else "choose from"
         raise ValueError(
             f"unknown metric {name!r}: {hint} {', '.join(metric_names())}; one of your own is "
-            "known once the module that registers it is imported"
+            "known once the module that registers it is imported (--import MODULE on the command "
+            "line)"
         ) from None
 
 

@@ -199,8 +199,8 @@ def ranker_class(name: str) -> Any:
         meant = meant_ranker(str(name), ranker_names())
         hint = f"did you mean {meant!r}?" if meant else f"choose from {', '.join(ranker_names())}"
         raise ValueError(
-            f"unknown ranker {name!r}: {hint} (a ranker of your own is known once the module that "
-            "registers it is imported)"
+            f"unknown ranker {name!r}: {hint}; a ranker of your own is known once the module that "
+            "registers it is imported (--import MODULE on the command line)"
         )
     return entry.cls
 
