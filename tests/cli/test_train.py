@@ -413,3 +413,21 @@ def test_papers_that_give_no_settings_are_refused_by_name(run, capfd):
         with pytest.raises(SystemExit):
             run(f"train {words} --quiet --out never.rg")
         assert message in capfd.readouterr().err
+
+
+def test_test_data_that_the_model_has_seen_are_told(run, folder):
+    seen = (folder / "train.txt").read_text().splitlines(keepends=True)
+    new = (folder / "test.txt").read_text().replace("qid:", "qid:9").splitlines(keepends=True)
+    first = [line for line in seen if line.split()[1] == seen[0].split()[1]]
+    (folder / "mixed.txt").write_text("".join([*first, *new]))
+    code, _, err = run(f"{TRAIN} --test mixed.txt --out leak.rg")
+    assert code == 0
+    assert "--test shares 1 of its 31 queries with the training data: " in err
+    _, _, err = run(f"{TRAIN} --valid vali.txt --test vali.txt --out leak.rg")
+    assert "--test shares 30 of its 30 queries with the validation data, which choose" in err
+    _, _, err = run(
+        "train rf-point train.txt --n-estimators 1 --valid vali.txt --test vali.txt --out leak.rg"
+    )
+    assert err == ""  # the validation data choose nothing
+    _, _, err = run(f"{TRAIN} --valid vali.txt --test test.txt --out leak.rg")
+    assert err == ""

@@ -261,6 +261,8 @@ def run(arguments: argparse.Namespace) -> None:
         for name, path in (("valid", arguments.valid), ("test", arguments.test))
         if path is not None
     }
+    if not streamed:
+        _warn_of_tested_queries(ranker, train, sets)
     options: dict[str, Any] = {
         "eval_set": {"valid": sets["valid"]} if "valid" in sets else None,
         "eval_metric": metrics if "valid" in sets else None,
@@ -295,6 +297,18 @@ def run(arguments: argparse.Namespace) -> None:
     print(json.dumps(summary) if arguments.json else _summary_text(summary), file=sys.stdout)
     if interrupted:
         raise KeyboardInterrupt
+
+
+def _warn_of_tested_queries(ranker: Any, train: Any, sets: dict[str, Any]) -> None:
+    """Warn if the test data share queries with data that the model is made of."""
+    from rankgrove.training.leakage import warn_of_shared_queries
+
+    if "test" not in sets:
+        return
+    warn_of_shared_queries(train, sets["test"], "eval_set 'test'")
+    if "valid" in sets and ranker.learns_in_steps:
+        source = "the validation data, which choose the steps of the model"
+        warn_of_shared_queries(sets["valid"], sets["test"], "eval_set 'test'", source)
 
 
 def _measured(

@@ -1,4 +1,4 @@
-"""Warnings about validation sets that share queries with the training data."""
+"""Warnings about held-out sets that share queries with the training data."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ _LOOKED_AT = 20  # most queries that are compared
 _LARGEST = 1 << 22  # values of the documents of one of them
 
 
-def warn_of_shared_queries(train: Queries, held_out: Queries, name: str) -> None:
-    """Warn if a held-out set shares queries with the training data, with the same documents.
+def warn_of_shared_queries(
+    train: Queries, held_out: Queries, name: str, source: str = "the training data"
+) -> None:
+    """Warn if a held-out set shares queries with other data, with the same documents.
 
     Equal ids alone tell nothing: every file may count its queries from 1. Ids are compared as
     texts: a table may hold as texts what a file of text holds as integers. A stream is not read
@@ -33,8 +35,8 @@ def warn_of_shared_queries(train: Queries, held_out: Queries, name: str) -> None
     if not _share_documents(train, held_out, pairs[:_LOOKED_AT]):
         return
     warnings.warn(
-        f"{name} shares {len(pairs):,} of its {held_out.groups.n_queries:,} queries with the "
-        "training data: its metrics, and what is chosen by them, say nothing about new queries. "
+        f"{name} shares {len(pairs):,} of its {held_out.groups.n_queries:,} queries with "
+        f"{source}: its metrics, and what is chosen by them, say nothing about new queries. "
         "Split by query, as rankgrove.kfold (rankgrove split on the command line) does",
         DataWarning,
         stacklevel=5,
