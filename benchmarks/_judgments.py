@@ -31,6 +31,14 @@ def more_synthetic() -> dict[str, Any]:
     return found | {"synthetic, interactions": interactions()}
 
 
+def wide(seeds: tuple[int, ...] = (29, 301, 302, 303)) -> dict[str, Any]:
+    """Return collections of 519 features and 120 queries: the yahoo shape with several seeds."""
+    return {
+        f"synthetic, yahoo shape, seed {seed}": make_ranking(120, preset="yahoo", seed=seed)
+        for seed in seeds
+    }
+
+
 def interactions(n_queries: int = 300, size: int = 20, seed: int = 29) -> Any:
     """Return documents whose relevance is a product, a case distinction and a sine of features.
 

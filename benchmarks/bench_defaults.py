@@ -13,6 +13,7 @@ command goes on where it was stopped, and more repeats reuse those that are ther
     python benchmarks/bench_defaults.py --study single --repeats 3
     python benchmarks/bench_defaults.py --study held-out --repeats 5
     python benchmarks/bench_defaults.py --study confirmed --repeats 5
+    python benchmarks/bench_defaults.py --study wide --repeats 2
     python benchmarks/bench_defaults.py --quick --no-write
 
 The first study, ``settings``, starts from leaf-wise trees of 31 leaves and forests grown to the
@@ -21,8 +22,9 @@ boosted ranker, and has four more synthetic collections. The defaults were chose
 the collections is held out any more. ``single`` asks what a single LambdaMART gains by what
 CatBoost does by default. ``held-out`` asks the changed defaults again on the collections of
 ``_held_out.py``, which had no say, and ``confirmed`` on the real collections by which they were
-chosen, with more repeats and the current version. In these three, each repeat divides the queries
-anew.
+chosen, with more repeats and the current version. ``wide`` asks what single rankers gain on data of
+many features and few documents, where they were behind LightGBM. In these four, each repeat divides
+the queries anew.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ import numpy as np
 
 import rankgrove
 from _held_out import held_out
-from _judgments import DATA, collections, more_synthetic, real_collections
+from _judgments import DATA, collections, more_synthetic, real_collections, wide
+from _package_data import digits
 from _peer_quality import System
 from _peer_quality import measure as measure_peer
 from _report import Report, benchmark_arguments
@@ -157,12 +160,30 @@ SINGLE = [
     ),
     Change("noise on splits", "yetirank", {}, {"random_strength": 1.0}),
 ]
+DEFAULTS = {"n_estimators": 1000}
+WIDE = [
+    *(
+        Change("leaf-wise trees", ranker, DEFAULTS, {"tree": "leafwise"})
+        for ranker in ("lambdamart", "yetirank", "queryrmse")
+    ),
+    *(
+        Change(question, "lambdamart", DEFAULTS, changed)
+        for question, changed in {
+            "l2": {"l2": 10.0},
+            "documents per leaf": {"min_samples_leaf": 20},
+            "sampling of features": {"max_features": 0.3},
+            "noise on scores": {"noise": 0.5},
+            "learning rate": {"learning_rate": 0.05, "n_estimators": 2000},
+        }.items()
+    ),
+]
 STUDIES = {
     "settings": SETTINGS,
     "shape": SHAPE,
     "single": SINGLE,
     "held-out": CHANGED_DEFAULTS,
     "confirmed": CHANGED_DEFAULTS,
+    "wide": WIDE,
 }
 COLLECTIONS = {
     "settings": collections,
@@ -170,8 +191,9 @@ COLLECTIONS = {
     "single": lambda folder: collections(folder) | more_synthetic(),
     "held-out": held_out,
     "confirmed": real_collections,
+    "wide": lambda _: wide() | {"packages: digits, binary": digits()},
 }
-DIVIDED_ANEW = ("single", "held-out", "confirmed")
+DIVIDED_ANEW = ("single", "held-out", "confirmed", "wide")
 
 
 def main() -> None:
