@@ -33,7 +33,8 @@ class StochasticFilter(BoostedRanker):
     CatBoost estimates it from ``num_estimations`` random filters, and leaves out the factor
     :math:`\sigma`. CatBoost also takes gradient steps, :math:`h_d = w_d`. They are as small as the
     gradients, and early stopping may end before a score changes its sign; with the Hessians above,
-    leaf values reach up to :math:`1 / \sigma`. The metric ``filtered-dcg`` measures the result.
+    leaf values reach up to :math:`1 / \sigma`. If labels are far below 1, lower ``l2``, which is
+    added to the sums of Hessians. The metric ``filtered-dcg`` measures the result.
 
     The order of the rows of a query is part of the data: sort the rows as they are shown to users.
     Labels may be any real numbers; a document with a negative label lowers the filtered DCG if it

@@ -57,6 +57,15 @@ def test_small_labels_do_not_end_training_early():
     assert filtered(valid.y, ranker.predict(valid), qid=valid.qid) > whole * 1.1
 
 
+def test_without_l2_the_unit_of_the_labels_has_no_effect():
+    data = make_ranking(40, seed=1)
+    ranker = rankgrove.StochasticFilter(n_estimators=20, l2=0.0, random_state=0)
+    scores, others = (
+        ranker.fit(data.X, y, qid=data.qid).predict(data.X) for y in (data.y, data.y / 1024)
+    )
+    np.testing.assert_array_equal(scores, others)
+
+
 def test_a_learnt_filter_has_a_higher_filtered_dcg_than_the_whole_lists():
     train, test = (make_ranking(150, preset="letor4", seed=seed) for seed in (1, 3))
     ranker = rankgrove.StochasticFilter(n_estimators=60, random_state=0).fit(train)

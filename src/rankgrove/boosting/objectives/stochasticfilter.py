@@ -21,8 +21,8 @@ class ExpectedFilteredDCG(Objective):
         h_d = \sigma |g_d|.
 
     The integral is computed exactly up to rounding, in O(n log n) for n documents. The second
-    derivative has both signs; with :math:`h_d`, no leaf value exceeds :math:`1 / \sigma`, and the
-    steps do not shrink with the labels.
+    derivative has both signs; with :math:`h_d`, no leaf value exceeds :math:`1 / \sigma`, and
+    without ``l2`` the unit of the labels has no effect.
 
     Parameters
     ----------
