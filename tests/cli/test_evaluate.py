@@ -213,3 +213,14 @@ def test_an_unknown_metric_says_how_to_import_one(capsys):
         main(["evaluate", "scores.txt", "data.txt", "--metric", "found"])
     said = capsys.readouterr().err
     assert said.endswith("the module that registers it is imported (--import MODULE)\n")
+
+
+def test_a_metric_that_is_named_twice_is_one_column(rankgrove, data_file, score_file, tmp_path):
+    names = ("ndcg@2", "NDCG@2", "ndcg@2(gain=exp)", "map")
+    assert (
+        rankgrove(
+            "evaluate", score_file, data_file, "--metric", *names, "--per-query", "q.csv"
+        ).stdout.count("ndcg@2")
+        == 1
+    )
+    assert (tmp_path / "q.csv").read_text().startswith("qid,documents,ndcg@2,map\n")

@@ -125,7 +125,7 @@ def test_names_and_known_features(folder, capsys):
     known = folder / "known.txt"
     known.write_text("popularity\n")
     assert run(folder, *words, "--known-features", str(known)) == 1
-    assert "not among the 1 known features" in capsys.readouterr().err
+    assert "the 1 known features lack " in capsys.readouterr().err
 
 
 def test_unknown_targets_are_usage_errors(folder):

@@ -364,6 +364,6 @@ def _check_known(used: Sequence[str], known: Sequence[str]) -> None:
     if unknown:
         shown = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
         raise ModelError(
-            f"{len(unknown)} features of the model are not among the {len(known)} known features: "
-            f"{shown}"
+            f"the {len(known)} known features lack {len(unknown)} of the {len(used)} features that "
+            f"the model uses: {shown}"
         )

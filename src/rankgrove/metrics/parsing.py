@@ -56,7 +56,7 @@ def metric(
 
 
 def distinct(metrics: Sequence[Metric]) -> Sequence[Metric]:
-    """Return the metrics; refuse different ones of the same name, because values go by name."""
+    """Return each metric once; refuse different ones of the same name: values go by name."""
     by_name: dict[str, Metric] = {}
     for one in metrics:
         if by_name.setdefault(str(one), one) != one:
@@ -64,7 +64,7 @@ def distinct(metrics: Sequence[Metric]) -> Sequence[Metric]:
                 f"two metrics are called {str(one)!r}: give each function a name of its own with "
                 "rankgrove.register_metric"
             )
-    return metrics
+    return list(by_name.values())
 
 
 def _read_options(text: str, options: str | None) -> dict[str, Any]:

@@ -106,7 +106,11 @@ class Model(ABC):
 
     def probability_of(self, scores: Floats) -> Floats:
         """Return the probability to be relevant of documents with these scores."""
-        raise self.refusal("tell probabilities", "it is not calibrated; fit Calibrated(ranker=...)")
+        raise self.refusal(
+            "tell probabilities",
+            "it is not calibrated; rankgrove.Calibrated (rankgrove train calibrated on the command "
+            "line) makes one that is",
+        )
 
     def without_head(self) -> Model:
         """Return what gives the scores: the model itself, unless it wraps one."""
