@@ -431,3 +431,18 @@ def test_test_data_that_the_model_has_seen_are_told(run, folder):
     assert err == ""  # the validation data choose nothing
     _, _, err = run(f"{TRAIN} --valid vali.txt --test test.txt --out leak.rg")
     assert err == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("blend --rankers mart;foo", "'foo': unknown ranker 'foo': choose from"),
+        ("blend --rankers lambdamart:num_leaves=3", "did you mean 'max_leaf_nodes'?"),
+        ("bagged --ranker mart:n_estimator=3", "did you mean 'n_estimators'?"),
+    ],
+)
+def test_rankers_within_a_ranker_are_checked_with_a_hint(run, options, message, capfd):
+    name, *words = options.split()
+    with pytest.raises(SystemExit):
+        run(f"train {name} train.txt {' '.join(words)} --out within.rg")
+    assert message in capfd.readouterr().err

@@ -228,7 +228,8 @@ def _reader(constraint: Constraint, words: str) -> Callable[[str], Any]:
         try:
             return constraint.parse(text)
         except ModelError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
+            message = str(error).replace(" on the command line)", ")")
+            raise argparse.ArgumentTypeError(message) from None
         except ValueError:
             hint = constraint.hint(text) if isinstance(constraint, Choice) else ""
             raise argparse.ArgumentTypeError(f"must be {words}, not {text!r}{hint}") from None

@@ -74,7 +74,7 @@ class RankerGiven:
 
     def parse(self, text: str) -> str:
         """Check the text of a ranker."""
-        read_ranker(text)
+        _check_text(text)
         return text
 
 
@@ -97,8 +97,16 @@ class RankersGiven:
         """Check the texts of rankers, which semicolons part."""
         texts = [part.strip() for part in split_outside_brackets(text, ";")]
         for part in texts:
-            read_ranker(part)
+            _check_text(part)
         return texts
+
+
+def _check_text(text: str) -> None:
+    """Refuse what is no ranker; callers of ``parse`` pass a ModelError on as it is."""
+    try:
+        read_ranker(text)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{text!r}: {error}") from None
 
 
 def made_ranker(value: BaseRanker | str, parameter: str, owner: str, seed: int) -> BaseRanker:
