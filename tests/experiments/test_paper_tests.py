@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -31,6 +33,16 @@ def test_p_values_are_those_of_scipy(compared):
         assert test.wilcoxon == pytest.approx(stats.wilcoxon(ours - base).pvalue)
         better = stats.wilcoxon(ours - base, alternative="greater").pvalue
         assert test.wilcoxon_better == pytest.approx(better)
+
+
+def test_no_p_value_is_written_as_0(tiny_data, monkeypatch):
+    found = rankgrove.compare(
+        tiny_data, ["single-feature", "random"], folds=3, metrics="ndcg@5", baseline="random"
+    )
+    tests = [replace(test, t=3e-7) for test in paper_tests(found, "data", "ndcg@5")]
+    monkeypatch.setattr("rankgrove.experiments.tables.paper_tests", lambda *_: tests)
+    (table,) = [t for t in text_tables(found, MoreTables(tests=True)) if "of papers" in t.title]
+    assert [row[table.columns.index("t: p")] for row in table.rows] == ["< 0.0001"]
 
 
 def test_a_lower_error_is_better(compared):

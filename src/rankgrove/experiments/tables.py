@@ -322,7 +322,7 @@ def _baseline_table(comparison: ComparisonResults, data: str) -> TextTable:
             names[table.first[i]],
             _signed(table.difference[i]),
             f"{_signed(table.low[i])} … {_signed(table.high[i])}",
-            "< 0.001" if table.p_holm[i] < 0.001 else f"{table.p_holm[i]:.3f}",
+            _p_value(table.p_holm[i], 3),
             _signed(table.effect[i], 2),
             f"{table.wins[i]}/{table.ties[i]}/{table.losses[i]}",
         ]
@@ -395,8 +395,8 @@ def paper_test_tables(comparison: ComparisonResults, data: str, *, folds: bool) 
                 [
                     test.ranker,
                     _signed(test.difference),
-                    *(f"{p:.4f}" for p in (test.t_better, test.t)),
-                    *(f"{p:.4f}" for p in (test.wilcoxon_better, test.wilcoxon)),
+                    *(_p_value(p, 4) for p in (test.t_better, test.t)),
+                    *(_p_value(p, 4) for p in (test.wilcoxon_better, test.wilcoxon)),
                     test.mark,
                 ]
                 for test in paper_tests(comparison, data, metric, fold)
@@ -426,6 +426,12 @@ def _fold_marks(comparison: ComparisonResults, data: str, fold: int) -> dict[str
 
 def _number(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _p_value(p: float, digits: int) -> str:
+    """Write a p-value, or that it is too small for so many digits: it is never 0."""
+    least = 10.0**-digits
+    return f"< {least:.{digits}f}" if p < least else f"{p:.{digits}f}"
 
 
 def _signed(value: float, digits: int = 4) -> str:
