@@ -72,6 +72,40 @@ def test_one_step_one_query_and_nan(name):
     assert rule.best_step in (1, 2)
 
 
+@pytest.mark.parametrize("name", STOPPING_RULES)
+@pytest.mark.parametrize("without", [[0], [0, 1], [20], [0, 24, 25]])
+def test_steps_at_which_no_query_has_a_value_change_no_choice(name, without):
+    values = curve(3)
+    rule = stopping_rule(name, True)
+    for step, one in enumerate(values):
+        if step in without:
+            rule.note(np.nan, np.full(len(one), np.nan))
+        rule.note(float(np.nanmean(one)), one)
+    assert np.isfinite(rule.best_value)
+    if name != "moving-average":  # the steps without values are in its windows
+        left_out = sum(step < by_definition(name, values) for step in without)
+        assert rule.best_step == by_definition(name, values) + left_out
+    else:
+        assert abs(rule.best_step - by_definition(name, values)) <= 3
+
+
+@pytest.mark.parametrize("name", STOPPING_RULES)
+@pytest.mark.parametrize("value", [0.1, 0.3, 0.7123456])
+def test_a_metric_that_does_not_change_chooses_the_first_step(name, value):
+    rule = stopping_rule(name, True)
+    for _ in range(200):
+        rule.note(value, np.full(5, value))
+        assert rule.best_step == rule.last_progress == 1
+
+
+@pytest.mark.parametrize("name", STOPPING_RULES)
+def test_a_metric_without_any_value_chooses_the_last_step(name):
+    rule = stopping_rule(name, True)
+    for step in range(1, 20):
+        rule.note(np.nan, np.full(5, np.nan))
+        assert rule.best_step == step
+
+
 def test_the_standard_error_is_that_of_a_paired_test():
     assert mean_and_error(np.array([1.0, 2.0, np.nan, 6.0])) == pytest.approx(
         (3.0, 7**0.5 / 3**0.5)

@@ -6,6 +6,7 @@ noisy curve is highest is later, and no better, than many steps before it.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -71,20 +72,40 @@ class BestStep(StoppingRule):
 
 
 class MovingAverage(StoppingRule):
-    """The step with the best mean over the 11 steps around it (fewer at the ends of the curve)."""
+    """The step with the best mean over the 11 steps around it (fewer at the ends of the curve).
+
+    Of equal means the first counts. Steps without a finite value are neither chosen nor averaged.
+    """
 
     half = 5
 
+    def __init__(self, greater_is_better: bool) -> None:
+        super().__init__(greater_is_better)
+        self._known: list[float] = []  # such that greater ones are better
+        self._means: list[float] = []  # less the first finite value
+
     def _choose(self, value: float, by_query: Floats | None) -> None:
-        values = np.array(self.values) * (1.0 if self.greater_is_better else -1.0)
-        sums = np.concatenate([[0.0], np.cumsum(values)])
-        step = np.arange(len(values))
-        begin = np.maximum(step - self.half, 0)
-        end = np.minimum(step + self.half + 1, len(values))
-        means = (sums[end] - sums[begin]) / (end - begin)
-        best = int(np.argmax(np.where(np.isnan(means), -np.inf, means))) + 1
+        self._known.append(value)
+        self._means.append(np.nan)
+        n = len(self._known)
+        for step in range(max(n - 1 - self.half, 0), n):  # those whose means have the newest value
+            self._means[step] = self._mean_around(step)
+        means = np.array(self._means)
+        best = n if np.isnan(means).all() else int(np.nanargmax(means)) + 1
         if best != self.best_step:
             self.best_step = self.last_progress = best
+
+    def _mean_around(self, step: int) -> float:
+        """Return the mean around a step less the first finite value, so that equal values give 0.
+
+        The sum does not depend on the order of the values.
+        """
+        if not np.isfinite(self._known[step]):
+            return np.nan
+        first = next(value for value in self._known if np.isfinite(value))
+        around = self._known[max(step - self.half, 0) : step + self.half + 1]
+        differences = [value - first for value in around if np.isfinite(value)]
+        return math.fsum(differences) / len(differences)
 
 
 class OneStandardError(StoppingRule):
@@ -108,9 +129,11 @@ class OneStandardError(StoppingRule):
             return
         self._best = value
         self.last_progress = len(self.values)
-        for step, earlier in enumerate(self._by_query, 1):
-            mean, error = mean_and_error(newest - earlier)
-            if not mean > error:  # true of the newest itself, if of none before it
+        self.best_step = len(self.values)
+        for step, earlier in enumerate(self._by_query[:-1], 1):
+            differences = newest - earlier
+            mean, error = mean_and_error(differences)
+            if not mean > error and not np.isnan(differences).all():
                 self.best_step = step
                 return
 
@@ -129,7 +152,7 @@ class PairedTest(StoppingRule):
 
     def _choose(self, value: float, by_query: Floats | None) -> None:
         assert by_query is not None
-        if self._chosen is not None:
+        if self._chosen is not None and not np.isnan(self._chosen).all():
             mean, error = mean_and_error(by_query - self._chosen)
             if not mean > error:
                 return
