@@ -1,5 +1,7 @@
 """Naive twins: each ranker that corrects clicks beside itself without the correction."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -37,3 +39,18 @@ def test_the_table_says_when_the_difference_is_not_real():
     found = rankgrove.compare(clicks, rankers, naive_twin=True, max_folds=1, metrics="ndcg@10")
     assert "lambdamart against its naive twin" in str(found)
     assert "no significant difference" in str(found)
+
+
+def test_a_small_p_value_is_not_written_as_0(monkeypatch):
+    ranker = ["lambdamart:n_estimators=2,position_bias=unbiased"]
+    data = make_ranking(30, docs_per_query=12, n_features=6, seed=1)
+    clicks = rankgrove.Dataset(data.X, data.y, data.qid, position=data.X[:, 0].argsort() % 5 + 1)
+    found = rankgrove.compare(clicks, ranker, naive_twin=True, max_folds=1, metrics="ndcg@10")
+    real = found.pairs
+
+    def pairs(*arguments, **options):
+        names, table = real(*arguments, **options)
+        return names, replace(table, p_holm=np.full_like(table.p_holm, 1e-5))
+
+    monkeypatch.setattr(found, "pairs", pairs)
+    assert "p < 0.0001 (Holm): significantly" in str(found)

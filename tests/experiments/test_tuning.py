@@ -105,6 +105,21 @@ def test_a_search_without_any_query_that_counts_is_an_error(tiny_data):
         tune(study, store, n_trials=2)
 
 
+def test_a_trial_without_a_value_is_not_the_best(study, monkeypatch):
+    real, values = tuning.run_cell, iter([np.nan] * 3)
+
+    def first_without(*arguments, **options):
+        outcome = real(*arguments, **options)
+        return replace(outcome, validation=next(values, outcome.validation))
+
+    monkeypatch.setattr(tuning, "run_cell", first_without)
+    with Store(None) as store:
+        found = tune(study, store, n_trials=5)
+    assert np.isnan(found.trials[0].value)
+    assert not found.trials[0].pruned
+    assert np.isfinite(found.best.value)
+
+
 def test_metrics_of_probabilities_are_refused(tiny_data):
     with pytest.raises(ValueError, match="ece measures probabilities, and rankers are compared"):
         make_study(tiny_data, ["mart"], metrics=["ndcg@5", "ece"])

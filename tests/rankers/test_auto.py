@@ -29,15 +29,36 @@ def test_winner_must_be_better_by_more_than_a_standard_error():
     noise = rng.normal(0, 0.1, 50)
     noise -= noise.mean()
     values = dict.fromkeys(CANDIDATES, base)
-    assert _decided(values, "ndcg@10", 50).text == CANDIDATES[0]
+    metric = rankgrove.metric("ndcg@10")
+    assert _decided(values, metric, 50).text == CANDIDATES[0]
     values[CANDIDATES[1]] = base + noise + 0.005  # the standard error is about 0.014
-    assert _decided(values, "ndcg@10", 50).text == CANDIDATES[0]
+    assert _decided(values, metric, 50).text == CANDIDATES[0]
     values[CANDIDATES[2]] = base + noise + 0.03
-    found = _decided(values, "ndcg@10", 50)
+    found = _decided(values, metric, 50)
     assert found.text == CANDIDATES[2]
     assert found.reason.startswith(f"{CANDIDATES[2]}: +0.0300 (standard error 0.01")
     values[LINEAR] = base + noise + 0.05
-    assert _decided(values, "ndcg@10", 50).text == LINEAR
+    assert _decided(values, metric, 50).text == LINEAR
+
+
+@pytest.mark.parametrize(("metric", "sign"), [("tau", 1), ("rmse", -1)])
+def test_values_of_the_race_keep_their_sign(metric, sign):
+    noise = np.random.default_rng(0).normal(0, 0.01, 50)
+    noise -= noise.mean()
+    values = {name: np.full(50, -0.3) for name in CANDIDATES}
+    values[LINEAR] = noise - 0.3 + sign * 0.1
+    found = _decided(values, rankgrove.metric(metric), 50)
+    assert found.text == LINEAR
+    assert found.values == pytest.approx(
+        {**dict.fromkeys(CANDIDATES, -0.3), LINEAR: -0.3 + sign * 0.1}
+    )
+    assert found.reason.startswith(f"{LINEAR}: {sign * 0.1:+.4f} (standard")
+    assert f"{CANDIDATES[0]} -0.3000" in found.reason
+
+
+def test_metrics_of_probabilities_are_refused(data):
+    with pytest.raises(ValueError, match="metric of Auto must measure scores, not probabilities"):
+        auto(metric="ece").fit(data)
 
 
 def test_ends_in_an_ordinary_model(data, tmp_path):

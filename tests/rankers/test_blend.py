@@ -70,6 +70,16 @@ def test_weights_are_those_of_forward_selection():
     np.testing.assert_array_equal(downwards.weights, found.weights)
 
 
+def test_the_value_is_that_of_the_blend_also_for_metrics_of_the_size_of_scores(data, valid):
+    def distance(labels, scores):
+        return -float(np.abs(labels - scores).mean())
+
+    found = blend([*TREES, "listmle"], metric=distance).fit(data, eval_set=valid)
+    values = rankgrove.metric(distance).per_query(valid, found.predict(valid))
+    assert found.blend_value_ == pytest.approx(values.mean())
+    assert (found.weights_ > 0).sum() > 1
+
+
 def test_scores_that_differ_by_rounding_alone_are_not_blown_up():
     groups = QueryGroups.from_sizes([7] * 9)
     truth = np.random.default_rng(0).normal(size=63)
@@ -151,6 +161,9 @@ def test_what_cannot_be_blended_is_refused(data):
         blend(TREES, n_folds=50).fit(data)
     with pytest.raises(DataError, match="QueryCrossEntropy takes labels"):
         blend(["mart", "querycrossentropy"]).fit(data)
+    for metric in ("rmse", "class-error", "err-bound", "ece"):
+        with pytest.raises(ValueError, match="metric of Blend must depend on the order of the sc"):
+            blend(TREES, metric=metric).fit(data)
 
 
 def test_compare_adds_a_blend(data):

@@ -124,6 +124,8 @@ def _naive_twins(comparison: ComparisonResults, data: str) -> list[str]:
         i = table.first.tolist().index(found.index(name))
         better = comparison.sign(comparison.metrics[0]) * table.difference[i] > 0
         real = table.p_holm[i] <= comparison.significance.alpha
+        p_value = _p_value(table.p_holm[i], 4)
+        p = f"p {p_value}" if p_value.startswith("<") else f"p = {p_value}"
         verdict = (
             f"significantly {'better' if better else 'worse'}"
             if real
@@ -131,7 +133,7 @@ def _naive_twins(comparison: ComparisonResults, data: str) -> list[str]:
         )
         sentences.append(
             f"{data}: {name} against its naive twin, {_short(comparison)} "
-            f"{_signed(float(table.difference[i]))}, p = {table.p_holm[i]:.4f} (Holm): {verdict}. "
+            f"{_signed(float(table.difference[i]))}, {p} (Holm): {verdict}. "
             "If the test labels are clicks, they favour the ranking that was shown."
         )
     return sentences

@@ -131,7 +131,8 @@ def tune(
     whole = [trial for trial in trials if not trial.pruned and not trial.error]
     if not whole:
         raise ValueError(f"every trial failed: {trials[0].error}")
-    if all(np.isnan(trial.value) for trial in whole):
+    whole = [trial for trial in whole if not np.isnan(trial.value)]
+    if not whole:
         raise ValueError(
             f"no trial has a value of {study.metrics[0]}: no validation query of any fold counts"
         )

@@ -46,6 +46,7 @@ class ClassificationError(Metric):
     """
 
     greater_is_better: ClassVar[bool] = False
+    of_values: ClassVar[bool] = True
 
     def kernel(self, queries: _native.JudgedQueries) -> _ErrorCounts:
         """Prepare the metric for judgments."""
@@ -72,6 +73,7 @@ class ERRBound(Metric):
     """
 
     greater_is_better: ClassVar[bool] = False
+    of_values: ClassVar[bool] = True
 
     max_grade: float = 4.0
 

@@ -32,6 +32,7 @@ class ExpectedCalibrationError(Metric):
     """
 
     greater_is_better: ClassVar[bool] = False
+    of_values: ClassVar[bool] = True
     of_probabilities: ClassVar[bool] = True
 
     bins: int = 10

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from rankgrove._counts import counted
 from rankgrove.data.core.ranking_input import RankingInput
 from rankgrove.errors import ModelError
+from rankgrove.metrics.metric import Metric
 from rankgrove.metrics.parsing import metric as as_metric
 from rankgrove.models.model import Model
 from rankgrove.models.scoring import scores
@@ -87,6 +88,15 @@ class Auto(BaseRanker):
     n_bags: int = param(10, Integer(1, 1000), "members of the bag of the winner")
     n_estimators: int = param(500, Integer(1), "maximum number of boosting iterations of a member")
     missing: str = param("keep", Choice("keep"), "trees keep missing values; linear: 0")
+
+    def check_params(self) -> None:
+        """Check the parameters."""
+        super().check_params()
+        if as_metric(self.metric).of_probabilities:
+            raise ValueError(
+                f"parameter metric of {type(self).__name__} must measure scores, not "
+                f"probabilities, as {self.metric} does: choose one such as 'ndcg@10'"
+            )
 
     @property
     def stops_early(self) -> bool:
@@ -169,9 +179,8 @@ class Auto(BaseRanker):
                 ranker = read_ranker(self._text(candidate))
                 ranker.set_params(n_jobs=self.n_jobs, random_state=fit.seed)
                 model = learnt_member(ranker, fit, data, evaluation())
-                sign = 1 if metric.greater_is_better else -1
-                values[candidate] = sign * prepared.per_query(_grouped(model, unseen, self.n_jobs))
-        return _decided(values, str(metric), groups.n_queries)
+                values[candidate] = prepared.per_query(_grouped(model, unseen, self.n_jobs))
+        return _decided(values, metric, groups.n_queries)
 
     def _division(self, fit: Fit) -> tuple[RankingInput, RankingInput, Any]:
         """Return what candidates learn from, the queries that decide, and how fits are cut."""
@@ -215,17 +224,18 @@ def _grouped(model: Model, data: RankingInput, n_jobs: int | None) -> Floats:
     return model.scores(rows, as_grouped(data.groups), n_jobs)
 
 
-def _decided(values: Mapping[str, Floats], metric: str, n_queries: int) -> Chosen:
-    """Choose by the values per query; larger is better."""
+def _decided(values: Mapping[str, Floats], metric: Metric, n_queries: int) -> Chosen:
+    """Choose by the values of the metric per query."""
     first = CANDIDATES[0]
+    sign = 1 if metric.greater_is_better else -1
     means = {name: float(np.nanmean(found)) for name, found in values.items()}
     best, why = first, "no other was better by more than a standard error"
     for name, found in values.items():
-        difference = (found - values[first])[~np.isnan(found - values[first])]
+        difference = sign * (found - values[first])[~np.isnan(found - values[first])]
         error = difference.std(ddof=1) / np.sqrt(len(difference)) if len(difference) > 1 else np.inf
-        if name != first and difference.mean() > error and means[name] > means[best]:
+        if name != first and difference.mean() > error and sign * means[name] > sign * means[best]:
             best = name
-            why = f"{difference.mean():+.4f} (standard error {error:.4f}) against {first}"
-    shown = ", ".join(f"{name} {abs(mean):.4f}" for name, mean in means.items())
+            why = f"{sign * difference.mean():+.4f} (standard error {error:.4f}) against {first}"
+    shown = ", ".join(f"{name} {mean:.4f}" for name, mean in means.items())
     reason = f"{best}: {why}; {metric} on {n_queries} queries: {shown}"
-    return Chosen(best, reason, {name: abs(mean) for name, mean in means.items()})
+    return Chosen(best, reason, means)

@@ -63,8 +63,8 @@ def blend_weights(
     counts[int(np.argmax(order))] = 1
     total = comparable[int(np.argmax(order))].copy()
     best, weights = float(order.max()), counts.copy()
-    for _ in range(_ROUNDS if len(scores) > 1 else 0):
-        values = [sign * measure(total + row) for row in comparable]
+    for n in range(2, _ROUNDS + 2 if len(scores) > 1 else 2):
+        values = [sign * measure((total + row) / n) for row in comparable]
         chosen = int(np.argmax(values))
         counts[chosen] += 1
         total += comparable[chosen]
