@@ -25,27 +25,33 @@ def test_without_a_correction_there_is_no_twin():
         with_naive_twins(read_specs(["mart"]))
 
 
-@pytest.mark.filterwarnings("ignore::rankgrove.DataWarning")
-def test_the_table_says_when_the_difference_is_not_real():
+@pytest.fixture(scope="module")
+def clicks():
     judged = make_ranking(30, docs_per_query=12, n_features=6, seed=1)
     log = simulate_clicks(judged, n_sessions=200, ranker=judged.X[:, 0], exploration=0.5, seed=2)
-    clicks = rankgrove.Dataset(
+    return rankgrove.Dataset(
         judged.X[log["row"].to_numpy()],
         log["clicked"].to_numpy().astype(float),
         log["session"].to_numpy().astype(np.int64),
         position=log["position"].to_numpy(),
     )
+
+
+def compared(clicks):
     rankers = ["lambdamart:n_estimators=2,position_bias=unbiased"]
-    found = rankgrove.compare(clicks, rankers, naive_twin=True, max_folds=1, metrics="ndcg@10")
-    assert "lambdamart against its naive twin" in str(found)
-    assert "no significant difference" in str(found)
+    return rankgrove.compare(clicks, rankers, naive_twin=True, max_folds=1, metrics="ndcg@10")
 
 
-def test_a_small_p_value_is_not_written_as_0(monkeypatch):
-    ranker = ["lambdamart:n_estimators=2,position_bias=unbiased"]
-    data = make_ranking(30, docs_per_query=12, n_features=6, seed=1)
-    clicks = rankgrove.Dataset(data.X, data.y, data.qid, position=data.X[:, 0].argsort() % 5 + 1)
-    found = rankgrove.compare(clicks, ranker, naive_twin=True, max_folds=1, metrics="ndcg@10")
+@pytest.mark.filterwarnings("ignore::rankgrove.DataWarning")
+def test_the_table_says_when_the_difference_is_not_real(clicks):
+    found = str(compared(clicks))
+    assert "lambdamart against its naive twin" in found
+    assert "no significant difference" in found
+
+
+@pytest.mark.filterwarnings("ignore::rankgrove.DataWarning")
+def test_a_small_p_value_is_not_written_as_0(clicks, monkeypatch):
+    found = compared(clicks)
     real = found.pairs
 
     def pairs(*arguments, **options):
