@@ -170,6 +170,57 @@ def test_ctrl_c_keeps_the_trees_that_are_finished(two_threads, monkeypatch):
     )
 
 
+LOSS = Message(MessageKind.GONE, rank=1)
+
+
+@pytest.mark.parametrize(
+    ("after_step", "at_start", "after_ready"),
+    [
+        ([KeyboardInterrupt, LOSS], [], []),
+        ([LOSS], [KeyboardInterrupt], []),
+        ([LOSS], [], [KeyboardInterrupt]),
+    ],
+    ids=["before the loss", "before workers start", "before all are ready"],
+)
+def test_ctrl_c_ends_a_fit_that_loses_a_worker(
+    two_threads, monkeypatch, after_step, at_start, after_ready
+):
+    """Worker 1 is lost after step 3, and Ctrl-C is pressed before the next attempt has a step."""
+    next_message, start, n_starts = DriverHub.next, two_threads.start, itertools.count()
+    due, ready = [], []  # events: what comes next, and what comes when a worker is ready again
+
+    def next_of_script(self, seconds):
+        if due:
+            event = due.pop(0)
+            if event is KeyboardInterrupt:
+                raise event
+            return event
+        message = next_message(self, seconds)
+        if message is not None and message.values.get("step") == 3:
+            due.extend(after_step)
+            ready.extend(after_ready)
+        elif message is not None and message.kind is MessageKind.READY:
+            due.extend(ready)
+            ready.clear()
+        return message
+
+    def start_of_script(task, sources):
+        if next(n_starts) == 1 and at_start:
+            raise KeyboardInterrupt
+        return start(task, sources)
+
+    monkeypatch.setattr(DriverHub, "next", next_of_script)
+    monkeypatch.setattr(two_threads, "start", start_of_script)
+    data = make_ranking(20, seed=4)
+    ranker = rankgrove.LambdaMART(n_estimators=300, random_state=1)
+    with pytest.warns(RuntimeWarning, match="step 3"), pytest.raises(KeyboardInterrupt):
+        fit(ranker, data, on=two_threads)
+    same(
+        ranker.set_params(n_estimators=4),
+        rankgrove.LambdaMART(n_estimators=4, random_state=1).fit(data),
+    )
+
+
 @pytest.mark.slow
 def test_a_worker_that_never_comes_is_named_and_nobody_waits_for_ever(thread_engine):
     data = make_ranking(5, seed=4)

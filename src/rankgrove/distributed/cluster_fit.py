@@ -70,10 +70,16 @@ class ClusterFit:
             n_before = len(self.records)
             try:
                 return self._attempt(on_step)
+            except KeyboardInterrupt:  # before the workers of this attempt have started
+                if not self._can_end_early():
+                    raise
+                self.interrupted = True
             except WorkerLost as loss:
                 if self.task["bin_error"]:  # other workers would find other bins
                     self.records.clear()
                     n_before = 0
+                if self.interrupted and not self.records:
+                    raise KeyboardInterrupt from loss
                 losses = 1 if len(self.records) > n_before else losses + 1
                 if losses == _LOSSES_IN_A_ROW:
                     raise
@@ -95,20 +101,31 @@ class ClusterFit:
             running = self.engine.start(task, self.sources)
             attempt = Attempt(hub, running, task.patience, on_step, self.warnings)
             try:
-                return attempt.model()
-            except KeyboardInterrupt:
-                n_forest, _ = self.ranker.planned_trees()
-                if not self.records or n_forest:  # a part of a forest is no model
-                    raise
-                self.interrupted = True
-                hub.broadcast(Message(MessageKind.STOP))
-                return attempt.model()
+                return self._model(attempt)
             except WorkerLost as loss:
                 running.exclude(loss.rank)
                 raise
             finally:
                 hub.close()
                 running.stop()
+
+    def _model(self, attempt: Attempt) -> bytes:
+        """Return the model of an attempt, which the first Ctrl-C ends after the current step."""
+        if self.interrupted:
+            attempt.end_early()
+        try:
+            return attempt.model()
+        except KeyboardInterrupt:
+            if not self._can_end_early():
+                raise
+            self.interrupted = True
+            attempt.end_early()
+            return attempt.model()
+
+    def _can_end_early(self) -> bool:
+        """Return whether Ctrl-C keeps finished steps: not the second one, nor that of a forest."""
+        n_forest, _ = self.ranker.planned_trees()
+        return bool(self.records) and not n_forest and not self.interrupted
 
 
 class Attempt:
@@ -137,6 +154,7 @@ class Attempt:
         self._last_heard = [time.monotonic()] * n_workers
         self._last_progress = [time.monotonic()] * n_workers
         self._ready: set[int] = set()
+        self._ends_early = False
         self._ended: set[int] = set()
         self._address = ""
         self._reported_loss: tuple[float, Message] | None = None
@@ -159,6 +177,15 @@ class Attempt:
                 self._check_workers()
                 self._next_check = time.monotonic() + _TICK_SECONDS
 
+    def end_early(self) -> None:
+        """Let the workers end the fit after the next step, or after the first one to come."""
+        self._ends_early = True
+        if self._have_begun():
+            self._hub.broadcast(Message(MessageKind.STOP))
+
+    def _have_begun(self) -> bool:
+        return len(self._ready) == len(self._names)
+
     def _skip_own_pause(self) -> None:
         """Extend time-outs by the time in which this process itself was suspended."""
         now = time.monotonic()
@@ -175,8 +202,10 @@ class Attempt:
         elif message.kind is MessageKind.READY:
             self._ready.add(rank)
             self._address = values.get("address", self._address)
-            if len(self._ready) == len(self._names):
+            if self._have_begun():
                 self._hub.broadcast(Message(MessageKind.BEGIN, {"address": self._address}))
+                if self._ends_early:
+                    self._hub.broadcast(Message(MessageKind.STOP))
         elif message.kind is MessageKind.STEP:
             self._on_step(message)
         elif message.kind is MessageKind.WARNING:
