@@ -94,7 +94,8 @@ def test_what_is_left_out_of_the_log_is_told(ubi, tmp_path, capsys):
 
 
 def test_a_model_of_a_file_tells_what_is_left_out_of_it(ubi):
-    with pytest.warns(DataWarning, match="1 impressions without the text.*, 1 clicks without an"):
+    counts = "; impressions without the text of their query: 1; clicks without an impression: 1"
+    with pytest.warns(DataWarning, match=counts):
         fit_click_model(ubi, "ctr")
 
 

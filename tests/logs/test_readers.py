@@ -108,7 +108,7 @@ def test_documents_without_a_log_are_counted(tmp_path):
     path = written(tmp_path, "shoes.json", response(hit("a", {"x": 1.0}), {"_id": "b"}))
     log = read_features(path)
     assert log.counts["documents without logged features"] == 1
-    assert "1 documents without logged features" in str(log)
+    assert "documents without logged features: 1" in str(log)
 
 
 def test_solr_repeats_its_query(tmp_path):

@@ -76,7 +76,7 @@ def test_negative_grades_count_as_not_relevant_and_are_counted(tmp_path, capsys)
     assert main(["evaluate", str(run), str(qrels), "--preset", "trec", "--metric", "ndcg@10"]) == 0
     shown = capsys.readouterr().out
     assert "0.630930" in shown
-    assert "1 negative grades, which count as not relevant" in shown
+    assert "negative grades, which count as not relevant: 1" in shown
 
 
 @pytest.mark.parametrize("line", ["1 Q0 a 1 7.5", "1 Q0 a x 7.5 t"])
@@ -102,7 +102,7 @@ def test_judgments_without_a_grade_are_counted(tmp_path, capsys):
     run.write_text("1 Q0 a 1 2.0 t\n")
     assert match_run(qrels, run).counts["judgments without a grade"] == 1
     assert main(["evaluate", str(run), str(qrels), "--metric", "ndcg"]) == 0
-    assert "1 judgments without a grade" in capsys.readouterr().out
+    assert "judgments without a grade: 1" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("rule", ["average", "input", "best", "worst"])

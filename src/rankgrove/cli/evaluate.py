@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> None:
         counts = facts.get("counts", {})
         show(
             f"{counted(facts['queries'], 'query')}, {counted(facts['rows'], 'row')}",
-            *(f"{count:,} {reason}" for reason, count in counts.items()),
+            *(f"{reason}: {count:,}" for reason, count in counts.items()),
         )
 
 

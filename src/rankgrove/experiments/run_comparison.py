@@ -83,9 +83,9 @@ def compare_runs(
 def _warn_of_queries_of_one_side(matched: Mapping[str, MatchedRun]) -> None:
     """Warn of queries that only a run or only the judgments have, perhaps by other ids."""
     for label, both in matched.items():
-        counts = [f"{both.counts[why]:,} {why}" for why in QUERIES_OF_ONE_SIDE if both.counts[why]]
+        counts = [f"{why}: {both.counts[why]:,}" for why in QUERIES_OF_ONE_SIDE if both.counts[why]]
         if counts:
-            warnings.warn(f"{label}: {', '.join(counts)}", DataWarning, stacklevel=3)
+            warnings.warn(f"{label}: {'; '.join(counts)}", DataWarning, stacklevel=3)
 
 
 def runs_among(rankers: Sequence[str]) -> dict[str, str]:

@@ -51,7 +51,7 @@ class Joined:
             f"{counted(self.data.n_rows, 'row')}, {counted(self.data.n_queries, 'query')}, "
             f"{counted(self.data.n_features, 'feature')}"
         ]
-        return "\n".join([*lines, *(f"{count:>9,}  {reason}" for reason, count in self.rows())])
+        return "\n".join([*lines, *(f"{reason}: {count:,}" for reason, count in self.rows())])
 
     __repr__ = __str__
 

@@ -82,9 +82,9 @@ class LogTable:
         parts = [
             f"{self.source}: {counted(self.table.num_rows, 'row')}",
             counted(len(n_queries), "query"),
-            *(f"{count:,} {reason}" for reason, count in self.rows()),
         ]
-        return ", ".join(parts)
+        counts = [f"; {reason}: {count:,}" for reason, count in self.rows()]
+        return "".join([", ".join(parts), *counts])
 
     __repr__ = __str__
 
