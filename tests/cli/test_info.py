@@ -81,3 +81,12 @@ def test_a_table_of_text_that_is_called_parquet_gets_a_hint(tmp_path, capsys):
     assert main(["info", str(tmp_path / "d.parquet")]) == 1
     assert "If it is CSV, --format csv reads it." in capsys.readouterr().err
     assert main(["info", str(tmp_path / "d.parquet"), "--format", "csv"]) == 0
+
+
+@pytest.mark.parametrize("option", ["--label grade", "--absent missing", "--n-jobs 1"])
+def test_options_of_reading_are_refused_for_a_model(rankgrove, data_file, tmp_path, option):
+    rg.MART(n_estimators=1, min_samples_leaf=1).fit(rg.load(data_file)).save(tmp_path / "model.rg")
+    run = rankgrove("info", "model.rg", *option.split())
+    assert (run.returncode, run.stdout) == (1, "")
+    name = option.split()[0]
+    assert run.stderr.endswith(f"{name} has no effect on a model: model.rg is a model file\n")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankgrove._addresses import file_path, printable
 from rankgrove._counts import counted
-from rankgrove.cli.options import add_data_options, add_json_option, load_data
+from rankgrove.cli.options import add_data_options, add_json_option, data_options, load_data
 from rankgrove.cli.output import escape, print_json, show, table
 from rankgrove.cli.paths import data_path
 
@@ -44,6 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
     if _is_model(arguments.data):
+        for name in data_options(arguments):
+            raise ValueError(
+                f"--{name.replace('_', '-')} has no effect on a model: {printable(arguments.data)} "
+                "is a model file"
+            )
         _describe_model(arguments)
         return
     from rankgrove.data.core.description import describe
