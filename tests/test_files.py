@@ -82,6 +82,19 @@ def test_names_of_any_allowed_length_work_and_longer_ones_are_refused_early(fold
         require_place(folder / ("x" * 256))
 
 
+def test_a_write_protected_file_is_not_replaced(tmp_path, monkeypatch):
+    path = tmp_path / "model.rg"
+    path.write_bytes(b"old")
+    path.chmod(0o444)
+    may = os.access
+    if may(path, os.W_OK):  # the superuser may write everything
+        monkeypatch.setattr(os, "access", lambda p, mode: p != path and may(p, mode))
+    with pytest.raises(PermissionError, match="write-protected") as error:
+        write(path)
+    assert error.value.filename == str(path)
+    assert path.read_bytes() == b"old"
+
+
 def test_a_full_disk_names_the_file():
     with pytest.raises(OSError, match="No space left") as error:
         write("/dev/full")

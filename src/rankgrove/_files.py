@@ -44,8 +44,21 @@ def require_place(path: str | os.PathLike[str]) -> None:
     if _is_special(target):
         if not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, "this is not writable", str(path))
+    elif target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, "this file is write-protected", str(path))
     elif not os.access(target.parent, os.W_OK):
         raise PermissionError(errno.EACCES, "the folder of this file is not writable", str(path))
+
+
+def same_place(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    """Return whether two names are of the same file or address, which need not exist."""
+    places = [file_path(one), file_path(other)]
+    if any(isinstance(place, Address) for place in places):
+        return places[0] == places[1]
+    paths = [os.path.realpath(place) for place in places]
+    if all(map(os.path.exists, paths)):
+        return os.path.samefile(*paths)
+    return paths[0] == paths[1]
 
 
 @contextlib.contextmanager

@@ -43,17 +43,56 @@ def run(tmp_path, monkeypatch, capfd):
         "split data.txt --share 0.5 0.5 --out part.txt data.txt",
         "train mart plain --n-estimators 2 --out plain",
         "compare plain --ranker random --folds 3 --save-best plain",
+        "compare data.txt --ranker model:model.rg --ranker random --folds 3 --save-best model.rg",
+        "compare data.txt --ranker model:model{fold}.rg --folds 3 --save-best model2.rg",
+        "compare --study study.toml --save-best study.toml",
+        "compare --study study.toml --save-best plain",
+        "train mart data.txt --init-model model.rg --out new.rg --card model.rg",
     ],
 )
 def test_a_file_that_is_read_is_not_replaced(run, tmp_path, words):
     (tmp_path / "link.txt").symlink_to("data.txt")
     (tmp_path / "plain").write_bytes((tmp_path / "data.txt").read_bytes())
-    files = [tmp_path / name for name in ("data.txt", "model.rg", "scores.txt", "plain")]
+    (tmp_path / "study.toml").write_text('data = ["plain"]\n[[ranker]]\nuse = "random"\n')
+    for fold in "123":
+        (tmp_path / f"model{fold}.rg").write_bytes((tmp_path / "model.rg").read_bytes())
+    names = ("data.txt", "model.rg", "model2.rg", "scores.txt", "plain", "study.toml")
+    files = [tmp_path / name for name in names]
     before = [path.read_bytes() for path in files]
     code, _, err = run(words)
     assert code == 1
     assert "would be lost" in err
     assert [path.read_bytes() for path in files] == before
+
+
+@pytest.mark.parametrize("card", ["new.rg", "./new.rg", "model.rg", "link.md"])
+def test_the_model_card_needs_a_file_of_its_own(run, tmp_path, card):
+    (tmp_path / "link.md").symlink_to("model.rg")
+    out = "new.rg" if "new" in card else "model.rg"
+    before = (tmp_path / "model.rg").read_bytes()
+    code, _, err = run(f"train mart data.txt --n-estimators 2 --quiet --out {out} --card {card}")
+    assert (code, "--card is the file of --out" in err) == (1, True)
+    assert not (tmp_path / "new.rg").exists()
+    with pytest.raises(ValueError, match="is the model file: give the card a file of its own"):
+        load_model("model.rg").save(out, card=card)
+    assert (tmp_path / "model.rg").read_bytes() == before
+
+
+@pytest.mark.parametrize("words", ["data.txt", "model.rg"])
+def test_a_report_does_not_replace_data_or_a_model(run, tmp_path, words):
+    before = (tmp_path / words).read_bytes()
+    run("compare data.txt --ranker random --folds 3 --quiet")
+    code, _, err = run(f"report results --out {words}")
+    assert code == 1
+    assert f"a report is written as .html, not as '{words}'" in err
+    assert (tmp_path / words).read_bytes() == before
+    assert run("report results --out page.HTML")[0] == 0
+
+
+def test_save_best_under_a_foreign_suffix_is_refused_before_the_study(run, tmp_path):
+    code, _, err = run("compare data.txt --ranker random --folds 3 --save-best best.json")
+    assert (code, "whose files end in .rg" in err) == (1, True)
+    assert not (tmp_path / "results").exists()
 
 
 def test_a_model_may_take_the_place_of_the_one_it_continues(run):

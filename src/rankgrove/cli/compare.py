@@ -29,6 +29,8 @@ queries.
 from __future__ import annotations
 
 import argparse
+import glob
+import os
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -187,15 +189,19 @@ def run(arguments: argparse.Namespace) -> None:
     from rankgrove.experiments.comparing import fit_best
     from rankgrove.experiments.run_comparison import runs_among
     from rankgrove.experiments.tables import as_json
+    from rankgrove.formats.container import refuse_foreign_suffix
 
     runs = runs_among(arguments.rankers or [])
     if runs:
         _compare_runs(runs, arguments)
         return
     if arguments.save_best:
-        refuse_overwriting(arguments.save_best, *arguments.data)
+        refuse_foreign_suffix(arguments.save_best)
+        refuse_overwriting(arguments.save_best, arguments.study, *arguments.data)
         require_place(arguments.save_best)
     study = _study(arguments)
+    if arguments.save_best:
+        refuse_overwriting(arguments.save_best, *_files_of(study))
     _require_baseline_of_tests(arguments, study.baseline)
     if arguments.save_best and study.awaits_its_models:
         raise ValueError("--save-best takes --feature-order lambdamart, not study")
@@ -213,6 +219,17 @@ def run(arguments: argparse.Namespace) -> None:
     if gate is not None:
         _raise_if_worse(comparison, gate)
     _raise_if_failed(comparison)
+
+
+def _files_of(study: Study) -> list[str]:
+    """Return the files that a study names: its data, models and scores, those of all folds."""
+    origins = (source.origin for source in study.sources)
+    files = [os.fspath(origin) for origin in origins if isinstance(origin, str | os.PathLike)]
+    for spec in study.specs:
+        if not spec.trained and spec.column is None:
+            pattern = glob.escape(spec.target).format(fold="*", data="*")
+            files += [spec.target, *glob.glob(pattern)]
+    return files
 
 
 def _compare_runs(runs: dict[str, str], arguments: argparse.Namespace) -> None:

@@ -36,13 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Run the verb."""
     from rankgrove.experiments.comparison import Comparison
-    from rankgrove.experiments.report import write_report
+    from rankgrove.experiments.report import check_page_name, write_report
     from rankgrove.experiments.results import Significance
     from rankgrove.experiments.store import Store
 
     results = file_path(arguments.results)
     if arguments.open and is_address(arguments.out or arguments.results):
         raise ValueError("--open shows a page of this machine: give --out FILE, a local one")
+    check_page_name(arguments.out or "index.html")
     with Store.existing(arguments.results) as store:
         if not store.studies():
             raise DataError(f"{results} holds no comparison: run rankgrove compare first")

@@ -239,16 +239,12 @@ def _reader(constraint: Constraint, words: str) -> Callable[[str], Any]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Train, save and print a summary; what Ctrl-C leaves is saved, but replaces no other model."""
-    from rankgrove._files import require_place
     from rankgrove.cli.model_data import load_like, load_training, scan_like
     from rankgrove.data.core.dataset import Dataset
     from rankgrove.data.reading.folds import split
-    from rankgrove.formats.container import load_model, refuse_foreign_suffix
+    from rankgrove.formats.container import load_model
 
-    refuse_foreign_suffix(arguments.out)
-    for output in filter(None, (arguments.out, arguments.card)):
-        refuse_overwriting(output, *arguments.data, arguments.valid, arguments.test)
-        require_place(output)
+    _check_outputs(arguments)
     metrics = _metrics(arguments)
     ranker = _ranker(arguments)
     train = load_training(arguments.data, arguments)
@@ -405,6 +401,21 @@ def _interrupted(ranker: Any, train: Any, options: dict[str, Any]) -> bool:
             raise
         return True
     return False
+
+
+def _check_outputs(arguments: argparse.Namespace) -> None:
+    """Refuse outputs that cannot be written, that replace an input, or that are one file."""
+    from rankgrove._files import require_place, same_place
+    from rankgrove.formats.container import refuse_foreign_suffix
+
+    refuse_foreign_suffix(arguments.out)
+    if arguments.card is not None:
+        refuse_overwriting(arguments.card, arguments.init_model)
+        if same_place(arguments.card, arguments.out):
+            raise ValueError("--card is the file of --out: give the model card a file of its own")
+    for output in filter(None, (arguments.out, arguments.card)):
+        refuse_overwriting(output, *arguments.data, arguments.valid, arguments.test)
+        require_place(output)
 
 
 def _keep_finished_models(ranker: Any, arguments: argparse.Namespace) -> None:

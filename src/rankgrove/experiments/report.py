@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgrove import __version__
+from rankgrove._addresses import file_path
 from rankgrove._counts import counted
 from rankgrove._files import replacing
 from rankgrove._optional import require
@@ -41,6 +42,7 @@ def write_report(path: str | os.PathLike[str], comparison: Comparison) -> None:
             "write_report takes the path of the page and a Comparison, in this order, not a "
             f"{type(path).__name__} and a {type(comparison).__name__}"
         )
+    check_page_name(path)
     offline = require("plotly.offline", "plots", "a report")
     page = resources.files(__package__).joinpath("page")
     text = Template(page.joinpath("report.html").read_text("utf-8")).substitute(
@@ -55,6 +57,12 @@ def write_report(path: str | os.PathLike[str], comparison: Comparison) -> None:
     )
     with replacing(path) as stream:
         stream.write(text.encode("utf-8"))
+
+
+def check_page_name(path: str | os.PathLike[str]) -> None:
+    """Refuse a file name that is not of an HTML page: the page could replace data or a model."""
+    if file_path(path).suffix.lower() not in ("", ".html", ".htm"):  # "": /dev/stdout
+        raise ValueError(f"a report is written as .html, not as {str(path)!r}")
 
 
 def content(comparison: Comparison) -> dict[str, Any]:

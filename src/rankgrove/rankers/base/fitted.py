@@ -272,8 +272,13 @@ class FittedRanker(SklearnInterface):
             Without it, the same fit gives the same bytes
         card : file of a model card (Markdown) to write, too
         """
+        from rankgrove._files import same_place
         from rankgrove.formats.container import save_model
 
+        if card is not None and same_place(card, path):
+            raise ValueError(
+                f"card={str(card)!r} is the model file: give the card a file of its own"
+            )
         if note is not None:
             self.provenance_ = {**make_provenance(), **(self.provenance_ or {}), "note": note}
         save_model(self, path)
