@@ -54,6 +54,26 @@ def test_squared_errors_have_the_bias_of_the_mean_score():
     assert variance > 0
 
 
+def mean_distance(labels, scores):
+    return -float(np.abs(labels - scores).mean())
+
+
+@pytest.mark.parametrize(
+    "metric", ["err-bound", "class-error", "ic", "filtered-dcg", mean_distance]
+)
+def test_metrics_of_values_measure_the_mean_of_the_scores(metric):
+    rng = np.random.default_rng(2)
+    y, scores = rng.integers(0, 4, 30).astype(float), 2 * rng.normal(size=(5, 30))
+    qid = np.repeat([1, 2, 3], 10)
+    data = rankgrove.Dataset(np.zeros((30, 1)), y, qid)
+    queries = TestQueries.of(rankgrove.data.reading.folds.Fold(data, data, data))
+    metric = rankgrove.metric(metric)
+    _, bias, _ = bias_variance(metric, queries, scores).per_query
+    right, mean = (metric.per_query(y, given, qid=qid) for given in (y, scores.mean(axis=0)))
+    sign = 1 if metric.greater_is_better else -1
+    np.testing.assert_allclose(bias, sign * (right - mean))
+
+
 def test_a_ranker_that_ignores_the_sample_has_no_variance(tiny_data):
     found = curves(tiny_data, ["random"], [0.5])  # of the same seed
     assert found["random: variance"].values == [pytest.approx(0)]

@@ -1,9 +1,10 @@
 """Bias and variance of a ranker over training samples, by any metric.
 
 Models of several training samples rank the same test documents. Their *mean ranking* orders the
-documents of a query by the mean of their ranks in the single rankings (metrics of the scores
-themselves, such as RMSE: by the mean of the scores). With the value of the metric for the right
-order (scores equal to the labels), of the mean ranking, and the mean value of the single rankings::
+documents of a query by the mean of their ranks in the single rankings (metrics of the values of
+scores, such as RMSE, and functions of scores: by the mean of the scores). With the value of the
+metric for the right order (scores equal to the labels), of the mean ranking, and the mean value of
+the single rankings::
 
     loss     = |right order - single rankings|   what a model lacks
     bias     = |right order - mean ranking|      what it lacks whatever the sample was
@@ -55,8 +56,7 @@ def bias_variance(metric: Metric, queries: TestQueries, scores: Floats) -> BiasV
     groups = QueryGroups.from_sizes(np.diff(queries.offsets))
     ids: Any = queries.doc_ids if metric.ranks_by_doc_id and len(queries.doc_ids) else None
     measure = metric.prepare(queries.labels, groups, doc_ids=ids, n_jobs=1)
-    of_scores = type(metric).mean is not Metric.mean
-    main = scores.mean(axis=0) if of_scores else _mean_ranks(scores, groups)
+    main = scores.mean(axis=0) if metric.of_values else _mean_ranks(scores, groups)
     right, mean = (measure.per_query(given) for given in (queries.labels, main))
     single = [measure.per_query(row) for row in scores]
     by_query = _divided(metric, right, mean, np.mean(single, axis=0))

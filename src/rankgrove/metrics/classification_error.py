@@ -47,6 +47,7 @@ class ClassificationError(Metric):
 
     greater_is_better: ClassVar[bool] = False
     of_values: ClassVar[bool] = True
+    of_scale: ClassVar[bool] = True
 
     def kernel(self, queries: _native.JudgedQueries) -> _ErrorCounts:
         """Prepare the metric for judgments."""
@@ -74,6 +75,7 @@ class ERRBound(Metric):
 
     greater_is_better: ClassVar[bool] = False
     of_values: ClassVar[bool] = True
+    of_scale: ClassVar[bool] = True
 
     max_grade: float = 4.0
 

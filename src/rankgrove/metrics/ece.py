@@ -33,6 +33,7 @@ class ExpectedCalibrationError(Metric):
 
     greater_is_better: ClassVar[bool] = False
     of_values: ClassVar[bool] = True
+    of_scale: ClassVar[bool] = True
     of_probabilities: ClassVar[bool] = True
 
     bins: int = 10

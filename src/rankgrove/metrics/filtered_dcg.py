@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,8 @@ class FilteredDCG(Metric):
     CatBoost's FilteredDCG, which measures ``StochasticFilter``: scores only decide which documents
     stay. These keep the order of the rows, which no other metric reads. Labels may be negative.
     """
+
+    of_values: ClassVar[bool] = True
 
     def kernel(self, queries: _native.JudgedQueries) -> _FilteredSums:
         """Prepare the metric for judgments."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from rankgrove import _native
 from rankgrove.metrics.metric import Metric
@@ -20,6 +21,8 @@ class InformationCoefficient(Metric):
     empty; if only the scores are all equal, the value is 0. Labels may be negative; an infinite
     score is an error.
     """
+
+    of_values: ClassVar[bool] = True
 
     empty: float | str = "skip"
 

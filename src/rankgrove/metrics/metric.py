@@ -67,7 +67,8 @@ class Metric:
     partial_rankings: ClassVar[bool] = False  # defined where documents are judged but not ranked
     needs_k: ClassVar[bool] = False  # without a cut-off, every order has the same value
     of_probabilities: ClassVar[bool] = False  # it measures predict_proba, not predict
-    of_values: ClassVar[bool] = False  # it changes if all scores are multiplied by a number
+    of_values: ClassVar[bool] = False  # scores of the same order can have other values of it
+    of_scale: ClassVar[bool] = False  # so can scores that are multiplied by a number
     parameters: ClassVar[Mapping[str, Parameter]] = PARAMETERS
 
     def __post_init__(self) -> None:

@@ -128,6 +128,7 @@ def function_metric(
             "function": staticmethod(function),
             "of": of,
             "greater_is_better": greater_is_better,
+            "of_values": of == "scores",  # it may depend on them
         },
         frozen=True,
         repr=False,

@@ -26,6 +26,7 @@ class RMSE(Metric):
 
     greater_is_better: ClassVar[bool] = False
     of_values: ClassVar[bool] = True
+    of_scale: ClassVar[bool] = True
 
     def kernel(self, queries: _native.JudgedQueries) -> _native.QueryMetric:
         """Prepare the native metric for judgments."""

@@ -83,7 +83,7 @@ class Blend(BaseRanker):
                 f"parameter rankers of {type(self).__name__} holds {len(self.rankers)} of them: a "
                 "blend takes at least two"
             )
-        if as_metric(self.metric).of_values:
+        if as_metric(self.metric).of_scale:
             raise ValueError(
                 f"parameter metric of {type(self).__name__} must depend on the order of the "
                 f"scores, not on their size, which a blend changes, as that of {self.metric} does: "
