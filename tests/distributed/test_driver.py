@@ -20,6 +20,7 @@ from rankgrove.data.writing import to_arrow
 from rankgrove.datasets import make_ranking
 from rankgrove.distributed import WorkerLost, fit, row_replication
 from rankgrove.distributed.driver_hub import DriverHub
+from rankgrove.distributed.engine import NoWorkersError
 from rankgrove.distributed.messages import Message, MessageKind
 from rankgrove.errors import ModelError
 from rankgrove.forests import sharded_growing
@@ -219,6 +220,46 @@ def test_ctrl_c_ends_a_fit_that_loses_a_worker(
         ranker.set_params(n_estimators=4),
         rankgrove.LambdaMART(n_estimators=4, random_state=1).fit(data),
     )
+
+
+def test_a_fit_that_has_lost_all_workers_waits_for_new_ones(two_threads, monkeypatch):
+    next_message, n_workers, lost = DriverHub.next, two_threads.n_workers, []
+    answers = iter([2, 0, 0, 1])
+
+    def next_and_lose(self, seconds):
+        if lost == [True]:
+            lost.append(False)
+            return LOSS
+        message = next_message(self, seconds)
+        if message is not None and message.values.get("step") == 3:
+            lost.append(True)
+        return message
+
+    def n_now(wanted):
+        two_threads.size = next(answers)
+        if two_threads.size == 0:
+            raise NoWorkersError("the cluster has no workers")
+        return n_workers(wanted)
+
+    monkeypatch.setattr(DriverHub, "next", next_and_lose)
+    monkeypatch.setattr(two_threads, "n_workers", n_now)
+    data = make_ranking(20, seed=4)
+    ranker = rankgrove.LambdaMART(n_estimators=20, random_state=1)
+    with pytest.warns(RuntimeWarning, match="step 3"):
+        fit(ranker, data, on=two_threads)
+    same(ranker, rankgrove.LambdaMART(n_estimators=20, random_state=1).fit(data))
+    assert next(answers, None) is None
+
+
+def test_a_cluster_that_never_had_workers_is_refused_at_once(two_threads, monkeypatch):
+    answers = iter([NoWorkersError("the cluster has no workers")])
+
+    def n_now(wanted):
+        raise next(answers)
+
+    monkeypatch.setattr(two_threads, "n_workers", n_now)
+    with pytest.raises(NoWorkersError, match="has no workers"):
+        fit(forest(), make_ranking(5, seed=4), on=two_threads)
 
 
 @pytest.mark.slow

@@ -28,6 +28,7 @@ from rankgrove.distributed import fit, predict
 from rankgrove.distributed.driver_hub import DriverHub
 from rankgrove.distributed.engines import find_engine
 from rankgrove.distributed.messages import MessageKind
+from rankgrove.distributed.on_dask import DaskEngine
 from rankgrove.errors import DataError
 from rankgrove.formats.container import to_bytes
 
@@ -334,6 +335,19 @@ def test_a_stopped_worker_that_holds_partitions_is_lost_after_the_patience(
             far = fit(boosted(), cluster.frame(tables), on=cluster.on, patience=patience)
     finally:
         os.kill(process, signal.SIGCONT)
+    assert to_bytes(far) == to_bytes(boosted().fit(data))
+
+
+def test_a_worker_that_leaves_before_its_task_starts_is_lost(cluster, data, tables, monkeypatch):
+    if not hasattr(cluster.on, "scheduler"):
+        pytest.skip("of Dask, whose tasks are placed on named workers")
+    counts = iter([3])  # the third worker has left since it was counted
+    n_workers = DaskEngine.n_workers
+    monkeypatch.setattr(
+        DaskEngine, "n_workers", lambda self, wanted: next(counts, None) or n_workers(self, wanted)
+    )
+    with pytest.warns(RuntimeWarning, match="one of 3 workers left the Dask cluster"):
+        far = fit(boosted(), cluster.frame(tables), on=cluster.on, patience=60)
     assert to_bytes(far) == to_bytes(boosted().fit(data))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from rankgrove import errors
 from rankgrove._warning_relay import WarningRelay
 from rankgrove.distributed.driver_hub import DriverHub
-from rankgrove.distributed.engine import DataSource, Engine, RunningTasks
+from rankgrove.distributed.engine import DataSource, Engine, NoWorkersError, RunningTasks
 from rankgrove.distributed.messages import Message, MessageKind
 from rankgrove.distributed.worker import FitTask
 from rankgrove.errors import RankgroveError, WorkerLost
@@ -37,6 +37,7 @@ class ClusterFit:
     ranker : the estimator that is sent to the workers
     n_workers : at most; None: as many as there are
     task : the other fields of a ``FitTask``
+    attempts : number of attempts that were begun
     records : those of the steps that are finished
     interrupted : whether Ctrl-C ended the fit early
     warnings : relays those of the workers
@@ -47,6 +48,7 @@ class ClusterFit:
     ranker: Any
     n_workers: int | None
     task: Mapping[str, Any]
+    attempts: int = 0
     records: list[bytes] = field(default_factory=list)
     interrupted: bool = False
     warnings: WarningRelay = field(default_factory=WarningRelay)
@@ -90,7 +92,7 @@ class ClusterFit:
                 )
 
     def _attempt(self, on_step: Callable[[Message], None]) -> bytes:
-        n_workers = self.engine.n_workers(self.n_workers)
+        n_workers = self._available_workers()
         with DriverHub(self.engine.host(), n_workers) as hub:
             task = FitTask(
                 ranker=self.ranker,
@@ -108,6 +110,21 @@ class ClusterFit:
             finally:
                 hub.close()
                 running.stop()
+
+    def _available_workers(self) -> int:
+        """Return how many workers take part; after a loss, wait up to ``patience`` for the first.
+
+        An engine may need a moment to replace its last worker.
+        """
+        deadline = time.monotonic() + (self.task["patience"] if self.attempts else 0.0)
+        self.attempts += 1
+        while True:
+            try:
+                return self.engine.n_workers(self.n_workers)
+            except NoWorkersError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(_TICK_SECONDS)
 
     def _model(self, attempt: Attempt) -> bytes:
         """Return the model of an attempt, which the first Ctrl-C ends after the current step."""

@@ -14,6 +14,7 @@ from rankgrove.data.core.fit_data import FitData
 from rankgrove.distributed.partition_scorer import PartitionScorer
 from rankgrove.distributed.partitions import Partition
 from rankgrove.distributed.worker import FitTask
+from rankgrove.errors import RankgroveError
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,10 @@ class DataSource:
     options: Mapping[str, Any]
     partitions: list[Partition] = field(default_factory=list)
     frame: Any = None
+
+
+class NoWorkersError(RankgroveError):
+    """A cluster that has no workers now."""
 
 
 class RunningTasks(Protocol):
@@ -56,7 +61,12 @@ class Engine(Protocol):
         """Return the address of this machine that workers can reach."""
 
     def n_workers(self, wanted: int | None) -> int:
-        """Return how many workers are available now, at most as many as are wanted."""
+        """Return how many workers are available now, at most as many as are wanted.
+
+        Raises
+        ------
+        NoWorkersError : if there are none
+        """
 
     def source(
         self, name: str, data: Any, arrays: FitData | None, options: Mapping[str, Any]

@@ -15,11 +15,16 @@ import numpy as np
 from rankgrove._optional import require
 from rankgrove.data.core.fit_data import FitData
 from rankgrove.data.matrix.arrow_tables import as_arrow
-from rankgrove.distributed.engine import DataSource, RunningTasks, address_towards
+from rankgrove.distributed.engine import (
+    DataSource,
+    NoWorkersError,
+    RunningTasks,
+    address_towards,
+)
 from rankgrove.distributed.partition_scorer import PartitionScorer
 from rankgrove.distributed.partitions import Partition, assign_partitions, resolved_options
 from rankgrove.distributed.worker import FitTask, run_worker
-from rankgrove.errors import DataError, RankgroveError, WorkerLost
+from rankgrove.errors import DataError, WorkerLost
 
 _TICK_SECONDS = 0.5
 
@@ -42,7 +47,7 @@ class DaskEngine:
         """Return the number of workers of the cluster, at most as many as are wanted."""
         n_known = len(self._addresses())
         if n_known == 0:
-            raise RankgroveError(f"the Dask cluster {self._client!r} has no workers")
+            raise NoWorkersError(f"the Dask cluster {self._client!r} has no workers")
         return min(n_known, wanted or n_known)
 
     def _addresses(self) -> list[str]:
@@ -68,7 +73,11 @@ class DaskEngine:
 
     def start(self, task: FitTask, sources: list[DataSource]) -> RunningTasks:
         """Let workers convert partitions to Arrow tables, then start a task on each of them."""
-        addresses = self._addresses()[: task.ticket.n_workers]
+        n_workers = task.ticket.n_workers
+        addresses = self._addresses()[:n_workers]
+        if len(addresses) < n_workers:
+            text = f"one of {n_workers} workers left the Dask cluster before its task was started"
+            raise WorkerLost(text, len(addresses))
         assigned = [
             [self._compute(partitions, addresses[rank]) for rank, partitions in enumerate(own)]
             for own in (

@@ -9,11 +9,16 @@ from typing import Any
 
 from rankgrove._optional import require
 from rankgrove.data.core.fit_data import FitData
-from rankgrove.distributed.engine import DataSource, RunningTasks, address_towards
+from rankgrove.distributed.engine import (
+    DataSource,
+    NoWorkersError,
+    RunningTasks,
+    address_towards,
+)
 from rankgrove.distributed.partition_scorer import PartitionScorer, refuse_scores
 from rankgrove.distributed.partitions import Partition, assign_partitions, resolved_options
 from rankgrove.distributed.worker import FitTask, run_worker
-from rankgrove.errors import RankgroveError, WorkerLost
+from rankgrove.errors import WorkerLost
 
 
 class RayEngine:
@@ -35,7 +40,7 @@ class RayEngine:
         """Return one worker per machine of the cluster, unless another number is wanted."""
         cpus = self._cpus()
         if not cpus:
-            raise RankgroveError("the Ray cluster has no machine with CPUs")
+            raise NoWorkersError("the Ray cluster has no machine with CPUs")
         return min(wanted or len(cpus), int(sum(cpus)))
 
     def source(

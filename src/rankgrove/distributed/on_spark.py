@@ -10,7 +10,7 @@ from typing import Any
 
 from rankgrove._optional import require
 from rankgrove.data.core.fit_data import FitData
-from rankgrove.distributed.engine import DataSource, RunningTasks
+from rankgrove.distributed.engine import DataSource, NoWorkersError, RunningTasks
 from rankgrove.distributed.partition_scorer import SCORE, PartitionScorer, refuse_scores
 from rankgrove.distributed.partitions import Partition, assign_partitions, resolved_options
 from rankgrove.distributed.worker import FitTask, run_worker
@@ -42,7 +42,7 @@ class SparkEngine:
         """Return how many tasks can run at the same time, at most as many as are wanted."""
         n_slots = int(self._context.defaultParallelism) // self._cpus()
         if n_slots == 0:
-            raise RankgroveError("Spark has no free slot for a task")
+            raise NoWorkersError("Spark has no free slot for a task")
         return min(n_slots, wanted or n_slots)
 
     def source(
