@@ -176,6 +176,14 @@ def test_texts_of_metrics_and_rankers_stay_as_they_are():
     assert said == "use --gain linear with --sigma 2, --ignore a b or --valid"
 
 
+def test_evaluation_sets_are_options_only_where_the_verb_has_them():
+    text = "fold 1, mart: eval_set 'valid': 3 of 9 values of 'shop' are not known"
+    of_training = _parse(["train", "mart", "d.txt", "--out", "m.rg"])
+    assert "mart: --valid: 3 of 9" in in_options(text, of_training)
+    of_comparison = _parse(["compare", "d.txt", "--ranker", "mart"])
+    assert "mart: validation data: 3 of 9" in in_options(text, of_comparison)
+
+
 def test_join_names_the_option_of_queries(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "j.csv").write_text("query,document,grade\na,b,1\n")

@@ -260,3 +260,17 @@ def test_an_empty_name_is_not_the_current_folder(run, words, capfd):
         main(words)
     assert left.value.code == 2
     assert "the name of the file is empty" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "train mart - --valid - --out x.rg",
+        "train mart - --test /dev/stdin --out x.rg",
+        "predict model.rg - -",
+        "compare - - --ranker random",
+    ],
+)
+def test_standard_input_is_read_only_once(run, words):
+    code, _, err = run(words)
+    assert (code, "standard input can be read only once" in err) == (1, True)

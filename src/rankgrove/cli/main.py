@@ -26,6 +26,7 @@ from rankgrove._plugins import import_failure
 from rankgrove.cli.help import HelpParser
 from rankgrove.cli.interrupts import Interrupts
 from rankgrove.cli.messages import in_options
+from rankgrove.cli.paths import refuse_reading_twice
 from rankgrove.cli.standard_streams import secure_standard_streams
 from rankgrove.errors import DataWarning, GateError, RankgroveError
 
@@ -101,6 +102,7 @@ def _run(arguments: argparse.Namespace, in_process: bool) -> int:
     interrupts = Interrupts()
     try:
         with contextlib.nullcontext() if in_process else interrupts.raised():
+            refuse_reading_twice(arguments)
             arguments.run(arguments)
             sys.stdout.flush()
     except BrokenPipeError:

@@ -19,6 +19,7 @@ _NAME = re.compile(r"(?<!['\w=])[a-z]+(?:_[a-z]+)+\b(?!')")
 _LIKE = " (like=)"  # the model, in Python
 _METHOD = re.compile(r"^fit: ")
 _SET = re.compile(r"\beval_set '(valid|test)'")
+_DATA_OF_SETS = {"valid": "validation data", "test": "test data"}  # in a verb without the option
 # What a user named: text in quotes, and paths. (The mark of a number stands for it meanwhile.)
 _QUOTED = re.compile(r"(?<!\w)'([^']+)'(?!\w)")
 _PATH = re.compile(r"[^\s'\ue000\ue001]*/[^\s'\ue000\ue001]*")
@@ -57,7 +58,10 @@ def in_options(message: str, arguments: argparse.Namespace) -> str:
     def bare(match: re.Match[str]) -> str:
         return options.get(match[1], match[0])
 
-    message = _SET.sub(r"--\1", _METHOD.sub("", message.replace(_LIKE, "")))
+    def evaluation_set(match: re.Match[str]) -> str:
+        return f"--{match[1]}" if match[1] in arguments else _DATA_OF_SETS[match[1]]
+
+    message = _SET.sub(evaluation_set, _METHOD.sub("", message.replace(_LIKE, "")))
     message, kept = _without_names(message, arguments)
     message = _HINT.sub(r"\1", _BOTH.sub(r"\1", message))
     message = _ARGUMENT.sub(argument, _PARAMETER.sub(parameter, message))

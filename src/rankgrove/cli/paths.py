@@ -72,6 +72,14 @@ def out_path(text: str) -> str:
     return text
 
 
+def refuse_reading_twice(arguments: argparse.Namespace) -> None:
+    """Refuse standard input for several files: the first would leave nothing for the others."""
+    values = vars(arguments).values()
+    words = [word for value in values for word in (value if isinstance(value, list) else [value])]
+    if words.count("/dev/stdin") > 1:
+        raise ValueError("standard input can be read only once: give the other data as a file")
+
+
 def refuse_overwriting(out: str | None, *inputs: str | None) -> None:
     """Refuse an output that would overwrite an input file."""
     if out is not None and isinstance(file_path(out), Address) and out in inputs:
