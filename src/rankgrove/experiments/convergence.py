@@ -32,6 +32,8 @@ def convergence(
 ) -> Convergence:
     """Measure a fitted ranker on data after some of its steps.
 
+    With dropout (``drop_rate``), trees have their final weights at every point.
+
     Parameters
     ----------
     ranker : a fitted ranker whose model was built in steps (``model_.n_steps``)

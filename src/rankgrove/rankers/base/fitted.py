@@ -108,7 +108,10 @@ class FittedRanker(SklearnInterface):
     def staged_predict(
         self, X: Any, qid: Any = None, *, group_sizes: Any = None
     ) -> Iterator[Floats]:
-        """Yield the scores after each step of the fit (trees of the init model included)."""
+        """Yield the scores after each step of the fit (trees of the init model included).
+
+        With dropout (``drop_rate``), trees have their final weights in all of them.
+        """
         matrix, groups = self._asked(X, qid, group_sizes, "staged_predict")
         return self.model_.stages(matrix, groups, n_jobs=self.n_jobs)
 
