@@ -351,6 +351,32 @@ def test_a_worker_that_leaves_before_its_task_starts_is_lost(cluster, data, tabl
     assert to_bytes(far) == to_bytes(boosted().fit(data))
 
 
+def test_dask_columns_of_objects(cluster, data, tables):
+    """Query ids may be objects; a feature of objects is refused by name unless it is ignored."""
+    if not hasattr(cluster.on, "scheduler"):
+        pytest.skip("of Dask")
+    from dask.dataframe import from_delayed
+    from dask.delayed import delayed
+
+    frames = [table.to_pandas() for table in tables]
+    for frame in frames:
+        frame["qid"] = [f"q{number}" for number in frame["qid"]]
+        frame["qid"] = frame["qid"].astype(object)
+        frame["title"] = frame["qid"]
+    parts = from_delayed([delayed(frame) for frame in frames], meta=frames[0].iloc[:0])
+    parts = parts.assign(qid=parts["qid"].astype(object), title=parts["title"].astype(object))
+    with pytest.raises(DataError, match=r"hold no numbers: 'title'.*type object count as text"):
+        fit(boosted(), parts, on=cluster.on, n_workers=2)
+    with pytest.raises(DataError, match=r"the type of column 'title' is object, .* ignore="):
+        fit(boosted(), parts, on=cluster.on, features=[data.feature_names[0], "title"])
+    far = fit(boosted(), parts, on=cluster.on, n_workers=2, ignore=["title"])
+    whole = rankgrove.load(pa.concat_tables(map(pa.Table.from_pandas, frames)), ignore=["title"])
+    assert to_bytes(far) == to_bytes(boosted().fit(whole))
+    np.testing.assert_array_equal(
+        cluster.scores(predict(far, parts, on=cluster.on)), far.predict(whole)
+    )
+
+
 def test_files_of_a_folder_are_in_order_of_their_names(cluster, tmp_path):
     """Also where the engine reads the largest file first: stored gains depend on the order."""
     data = make_ranking(30, seed=5)

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -25,6 +25,9 @@ from rankgrove.distributed.partition_scorer import PartitionScorer
 from rankgrove.distributed.partitions import Partition, assign_partitions, resolved_options
 from rankgrove.distributed.worker import FitTask, run_worker
 from rankgrove.errors import DataError, WorkerLost
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _TICK_SECONDS = 0.5
 
@@ -68,7 +71,22 @@ class DaskEngine:
             return DataSource(name, options, frame=_blocks(arrays, name))
         if not hasattr(data, "to_delayed") or not hasattr(data, "_meta"):
             return None
-        settled, wanted = resolved_options(as_arrow(data._meta_nonempty).schema, options)
+        schema, objects = _schema(data)
+        try:
+            settled, wanted = resolved_options(schema, options)
+        except DataError as error:
+            if not objects:
+                raise
+            shown = ", ".join(map(repr, objects))
+            hint = f"columns of type object count as text: {shown}; astype(float) if one is numbers"
+            raise DataError(f"{error} ({hint})") from None
+        known = [*wanted, *(options.get("ignore") or ())]
+        unknown = [name for name in objects if name not in known or name in _numbers(settled)]
+        if unknown:
+            raise DataError(
+                f"{name}: the type of column {unknown[0]!r} is object, which does not tell whether "
+                "it holds numbers: astype(float) or astype('string') does, or leave it out: ignore="
+            )
         return DataSource(name, settled, frame=_partitions(data[wanted], name))
 
     def start(self, task: FitTask, sources: list[DataSource]) -> RunningTasks:
@@ -109,7 +127,7 @@ class DaskEngine:
     def predict(self, scorer: PartitionScorer, data: Any) -> Any:
         """Return a Series of scores for a dataframe, an array of them for an array."""
         if hasattr(data, "map_partitions") and hasattr(data, "_meta_nonempty"):
-            known = scorer.of_schema(as_arrow(data._meta_nonempty).schema)
+            known = scorer.of_schema(_schema(data)[0])
             meta = data._meta.iloc[:, :0].assign(score=np.empty(0))["score"]
             return data.map_partitions(_scored, known, meta=meta)
         if hasattr(data, "map_blocks"):
@@ -240,6 +258,18 @@ def _task(
 def _scored(frame: Any, scorer: PartitionScorer) -> Any:
     """Return the scores of a partition, with its index."""
     return frame.iloc[:, :0].assign(score=scorer.table(as_arrow(frame)))["score"]
+
+
+def _schema(frame: Any) -> tuple[pa.Schema, list[str]]:
+    """Return the schema of a dataframe, and its columns of objects, which count as text."""
+    meta = frame._meta_nonempty
+    objects = [name for name, kind in meta.dtypes.items() if kind.type is np.object_]
+    return as_arrow(meta.astype(dict.fromkeys(objects, "str"))).schema, objects
+
+
+def _numbers(settled: Mapping[str, Any]) -> set[str]:
+    """Return the features that are numbers."""
+    return {*settled["features"]}.difference(settled.get("categorical", ()))
 
 
 def _partitions(frame: Any, name: str) -> list[Partition]:
