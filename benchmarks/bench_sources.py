@@ -132,8 +132,8 @@ def main() -> None:
         f"memory; pyarrow alone needs {decoding:.2f} s for it. A stream of up to 256 MB of "
         "features stays in memory. Through files: those of a larger one, forced here for the same "
         "data, are written to a temporary file, which is read twice, for bins and for codes, and "
-        "trees are grown on mapped files of codes, whose memory is in pages of 4 KB instead of "
-        f"2 MB. Of the {large['wall'] - small['wall']:.2f} s that this takes, "
+        "trees are grown on mapped files of codes. Of the "
+        f"{large['wall'] - small['wall']:.2f} s that this takes, "
         f"{n_trees * (large['tree'] - small['tree']):.2f} s are trees."
     )
     report.write()
